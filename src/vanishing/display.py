@@ -51,6 +51,17 @@ def lines_html(lines: Sequence[str]) -> str:
     return "<pre>" + re.sub(r"\^(\d+)", r"<sup>\1</sup>", text) + "</pre>"
 
 
+def in_percent(share: float) -> str:
+    """A share of rows, rounded, but to 100% only if it is all of them.
+
+    Examples
+    --------
+    >>> in_percent(0.874), in_percent(0.9957), in_percent(1.0)
+    ('87%', '99.5%', '100%')
+    """
+    return f"{share:.0%}" if share < 0.995 or share == 1.0 else f"{int(1000 * share) / 10}%"
+
+
 def counted(n: int, noun: str) -> str:
     """A number of things, whose plural ends in s or, after s, in es.
 

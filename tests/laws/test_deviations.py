@@ -28,3 +28,24 @@ def test_exact_laws_forgive_rounding_only():
     law = discover(np.column_stack([x, x.prod(axis=1)]))[0]
     residual, deviation = standard_deviations(law, np.array([[1.1, 1.3, 1.1 * 1.3], [1.1, 1.3, 1.1 * 1.3 + 1e-6]]))
     assert (np.abs(residual) > 5.0 * deviation).tolist() == [False, True]
+
+
+def test_exceptions_of_other_rows_are_counted_from_the_origin_of_the_law_once():
+    rng = np.random.default_rng(1)
+    angle = rng.uniform(0.0, 2.0 * np.pi, 1000)
+    circle = np.column_stack([200.0 + 3.0 * np.cos(angle), 3.0 * np.sin(angle) - 150.0])
+    law = discover(circle + rng.normal(0.0, 0.02, (1000, 2)))[0]
+    assert law.origin.all()
+    rows = circle[:50].copy()
+    rows[7] = [200.0, -150.0]
+    assert law.exceptions(rows).tolist() == [7]
+
+
+def test_gradients_are_those_of_differences():
+    rng = np.random.default_rng(2)
+    x = rng.uniform(1.0, 2.0, (200, 2))
+    law = discover(np.column_stack([x, x[:, 0] ** 2 * x[:, 1]]))[0]
+    X = rng.uniform(1.0, 2.0, (5, 3))
+    step = 1e-6
+    by_hand = [(law.evaluate(X + step * e) - law.evaluate(X - step * e)) / (2.0 * step) for e in np.eye(3)]
+    np.testing.assert_allclose(law.gradient(X), np.transpose(by_hand), atol=1e-8)

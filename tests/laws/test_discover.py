@@ -309,3 +309,33 @@ def test_products_that_vanish_by_each_factor_are_laws(level, rng):
     assert found(np.where(first, x, 0.0), np.where(first, 2.0, y)) == ["x*(y - 2) = 0"]
     assert found(first, y) == ["x^2 = x"]
     assert found(np.where(first, np.cos(x), 0.0), np.where(first, np.sin(x), y)) == ["x^3 + x*y^2 = x"]
+
+
+def test_a_column_that_is_linear_in_a_law_counts_from_zero():
+    """All three columns are hundreds of deviations from zero, and only one of them is squared."""
+    rng = np.random.default_rng(17)
+    x, y = 3.0 + 0.01 * rng.normal(size=1500), 0.0064 + 1e-5 * rng.normal(size=1500)
+    (law,) = discover(np.column_stack([x, y, x**2 + y]), names=["x", "y", "z"])
+    assert law.equation == "x^2 + y = z"
+
+
+def test_whole_numbers_with_exceptions_obey_a_law_and_no_product_with_their_equation():
+    """Ages at entry and exit of a home, in months, and the time between: two rows are wrong."""
+    random = np.random.default_rng(12)
+    entry, time = random.integers(700, 1000, 450), random.integers(0, 140, 450)
+    leave = entry + time
+    leave[[7, 200]] = time[[7, 200]]
+    found = list(discover(np.column_stack([entry, leave, time]), names=["entry", "exit", "time"]))
+    assert [law.equation for law in found] == ["entry + time = exit"]
+    assert set(found[0].off) == {7, 200}
+
+
+def test_a_table_of_cases_is_no_polynomial():
+    """The day of the year is exactly a polynomial of the month and the day, with coefficients of seven digits."""
+    dates = np.arange("1978-01-01", "1979-01-01", dtype="datetime64[D]")
+    months = dates.astype("datetime64[M]")
+    month = months.astype(int) % 12 + 1
+    day, day_of_year = (dates - months).astype(int) + 1, np.arange(1, 366)
+    found = discover(np.column_stack([month, day, day_of_year]).astype(float), names=["month", "day", "day_of_year"])
+    assert all(law.kind != "exact" or len(law.coef) <= 4 for law in found if len(law.variables) > 1)
+    assert any("longer than real numbers" in attempt.reason for attempt in found.attempts)

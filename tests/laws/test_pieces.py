@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tables import circle, saddle, with_noise
 
+from vanishing import discover
 from vanishing.laws.candidates.allowed import allowed_terms, parse_term
 from vanishing.laws.candidates.audits import is_exact
 from vanishing.laws.candidates.origin import centre_of, far_origin, round_within
@@ -118,6 +119,16 @@ def test_power_laws_are_not_found_where_there_is_none(rng):
     assert find_power_law(np.exp(rng.normal(size=(500, 3))), 0.2) is None
     x = rng.uniform(1.0, 5.0, 1000)
     assert find_power_law(np.column_stack([x, x**2 + 3.0 * x]), 0.2) is None
+
+
+def test_power_laws_beyond_the_degree_of_the_moments_are_found(rng):
+    """The equation is among the candidates in few columns; in six, the direction of the logarithms proposes it."""
+    a, b = rng.uniform(1.0, 5.0, (2, 600))
+    steep = np.column_stack([a**5 / b**3, a, b]) * (1.0 + 0.005 * rng.normal(size=(600, 3)))
+    assert [law.equation for law in discover(steep, names=list("cab"))] == ["a^5 = c*b^3"]
+    m, q, e, h, n = rng.uniform(1.0, 3.0, (5, 600))
+    levels = np.column_stack([m * q**4 / (e * h * n) ** 2, m, q, e, h, n]) * (1.0 + 0.002 * rng.normal(size=(600, 6)))
+    assert [law.equation for law in discover(levels, names=list("Emqehn"))] == ["E*e^2*h^2*n^2 = m*q^4"]
 
 
 def test_the_centre_of_a_law_is_known_within_its_errors(rng):

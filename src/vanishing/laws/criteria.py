@@ -4,12 +4,16 @@
    replacing it with draws from its own values: ``p`` is the share of rows that obey the relation, ``q_j`` the share
    that still does after column j was drawn anew, and ``KL(p || q_j)`` the bits a row that the equation says about it.
    The least of them, times the number of distinct rows, has to exceed the length of the equation. An interpolant pays
-   for its coefficients, and a product with a small factor pins none of its columns.
-2. *Width between rows.* The relation holds between the steps from row to row, too, not only between the columns:
+   for its coefficients, and a product with a small factor pins none of its columns. With exceptions, each column
+   gains more than it takes to say which rows obey. An exact curve with more than a few coefficients that are longer
+   than real numbers would be glues cases together.
+2. *Nothing unseen.* A test of so many rows would see a small departure from the law, or its numbers are plain: a few
+   rows near a regression do not tell a law with noise from columns that merely correlate.
+3. *Width between rows.* The relation holds between the steps from row to row, too, not only between the columns:
    trends that columns have in common drop out.
-3. *Nothing left.* The distances of the rows that obey are no smooth function of a column. If they are, that column
+4. *Nothing left.* The distances of the rows that obey are no smooth function of a column. If they are, that column
    belongs into the law, or the law holds only where that column hardly varies.
-4. *New bits.* Points that obey the laws known so far do not obey this one by themselves: squares, products and
+5. *New bits.* Points that obey the laws known so far do not obey this one by themselves: squares, products and
    multiples of a law, which have a higher degree or its terms and more, say nothing new.
 """
 
@@ -23,13 +27,17 @@ import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
 from .candidates.core import without_lumps
+from .candidates.one_law import ANY_NUMBERS
+from .estimate.gmm import unseen
 from .estimate.settings import Attempt
 from .rows.relation import (
-    GRADIENTS,
     HALF_OF_NORMAL,
     LEFT_BY_ROUNDING,
+    MANY_ROWS,
     PARALLEL,
+    REACH,
     SEED,
+    SOME_ROWS,
     Relation,
     information,
     middle_spread,
@@ -52,10 +60,10 @@ __all__ = [
     "judge",
     "most_left",
     "most_saved",
+    "without_factors",
 ]
 
 _DRAWS = 8000  # draws of a column that estimate how often chance obeys a relation
-_MOST_ROWS = 2000  # rows for which columns are drawn
 _BITS_OF_ORIGIN = 8.0  # to write down where a column is counted from
 _SHOWN = 100  # characters of a rejected equation
 
@@ -66,9 +74,6 @@ class Criteria:
 
     Attributes
     ----------
-    bits : float
-        Fewest bits a row, lumps of one value apart, that a law with exceptions says about each of its columns: values
-        of two coarse columns coincide on many rows.
     width : float
         Largest noise of a law between rows, as a share of the columns' steps. Independent walks have 0.7 to 1.5.
     gain : float
@@ -77,8 +82,9 @@ class Criteria:
     whiteness : float
         Largest correlation of successive residuals, over its standard error, where a law is wider between rows.
     core : float
-        Largest width of an equation that some rows do not obey, in deviations of the columns: with more, rows that
-        are merely correlated are near to one.
+        Deviations of the columns within which rows that are merely correlated are near to an equation: the largest
+        width of one that some rows do not obey, and the largest departure from a law with real coefficients that the
+        test of its rows does not see.
     smooth : float
         Largest share of the distances' variance that neighbouring rows predict, beyond chance and rounding.
     parallel : float
@@ -87,7 +93,6 @@ class Criteria:
         Largest noise of a law of one column, in robust deviations of it.
     """
 
-    bits: float = 1.0
     width: float = 0.10
     gain: float = 0.5
     whiteness: float = 1.0
@@ -180,6 +185,7 @@ def judge(
     (True, False)
     """
     relation = relation_of(law, X, groups)
+    longer = sum(bits > _real_bits(len(X)) for bits in _bits_of_numbers(law, len(X)))
     unknown = [k for k, error in enumerate(law.stderr) if law.rational[k] is None and abs(law.coef[k]) <= error]
     exact, random = law.kind == "exact", np.random.default_rng(SEED)
     reach = relation.tolerance(exact=exact)
@@ -188,6 +194,9 @@ def judge(
     most = most_saved(n_distinct)
     if most <= cost:  # whatever chance would do
         return Verdict(False, _too_long(most, n_distinct, cost), most, cost), own
+    if exact and law.degree > 1 and longer > ANY_NUMBERS:
+        reason = f"{longer} of its coefficients are longer than real numbers that the rows would give"
+        return Verdict(False, reason, 0.0, cost), own
     if unknown:
         return Verdict(False, f"the coefficient of term {unknown[0] + 1} is smaller than its error", 0.0, cost), own
     obeys = relation.distance(relation.Z) <= reach
@@ -198,12 +207,16 @@ def judge(
         places = without_lumps(relation.Z)
         chances = _chances(X[places], relation.at(places), reach, random)
         bits = min(information(float(np.mean(obeys[places])), q) for q in chances)
-        if bits < criteria.bits:
-            reason = f"some rows do not obey it, and it says {bits:.2f} bits a row about one of its columns"
+        if bits <= (which := bits_of_rows(share)):
+            reason = f"it says {bits:.2f} bits a row about one of its columns, and which rows obey it takes {which:.2f}"
             return Verdict(False, reason, saved, cost), own
     if saved <= cost:
         return Verdict(False, _too_long(saved, n_distinct, cost), saved, cost), own
     near = relation.at(obeys)
+    missed = near.noise_in_deviations() * unseen(law.dof, int(n_distinct * share))
+    if missed > criteria.core and None in law.rational:
+        reason = f"{int(n_distinct * share):,} rows would not show a departure of {missed:.1%} of a deviation"
+        return Verdict(False, reason, saved, cost), own
     if not exact and groups is None:
         column, left = most_left(near, X[obeys])
         if left > criteria.smooth:
@@ -247,6 +260,17 @@ def follows_from(law: Law, other: Law, X: Float2D) -> bool:
 def is_narrower(law: Law, other: Law, X: Float2D) -> bool:
     """Whether the rows that obey a law are nearer to it than the noise of another one."""
     return relation_of(law, X, multiplicative=_is_multiplicative(other)).tolerance() <= other.level
+
+
+def bits_of_rows(share: float) -> float:
+    """Bits a row that say which rows obey.
+
+    Examples
+    --------
+    >>> bits_of_rows(0.5), round(bits_of_rows(0.9), 2), bits_of_rows(1.0)
+    (1.0, 0.47, 0.0)
+    """
+    return -sum(p * log2(p) for p in (share, 1.0 - share) if p > 0.0) + 0.0
 
 
 def most_saved(n_distinct: int) -> float:
@@ -299,6 +323,7 @@ class Judgement:
                 set(other.variables) <= set(law.variables) for other in self.between_columns
             ):
                 continue  # a law says what these columns have in common
+            law = without_factors(law, self.X)
             verdict, own = judge(law, self.X, self._known, self.groups)
             verdicts.append(verdict)
             if not verdict.accepted:
@@ -329,7 +354,7 @@ def _leaves_points_only(relation: Relation, known: Sequence[Known], X: Float2D) 
     inside = [entry.relation for entry in known if set(entry.relation.columns) <= set(relation.columns)]
     if not inside:
         return False
-    rows = np.linspace(0, len(X) - 1, min(len(X), GRADIENTS)).astype(np.int64)
+    rows = np.linspace(0, len(X) - 1, min(len(X), SOME_ROWS)).astype(np.int64)
     place = {j: k for k, j in enumerate(relation.columns)}
     gradients = np.zeros((len(rows), len(inside) + 1, len(place)))
     for k, each in enumerate([*inside, relation]):
@@ -356,6 +381,25 @@ def _too_long(saved: float, n_distinct: int, cost: float) -> str:
     return f"it saves {saved:.0f} bits on {n_distinct:,} distinct rows, and takes {cost:.0f} to write down"
 
 
+def without_factors(law: Law, X: Float2D) -> Law:
+    """The law divided by those of its columns that are a factor of all terms, and not zero within the noise of a row.
+
+    Examples
+    --------
+    >>> from vanishing import discover
+    >>> x = np.random.default_rng(0).uniform(1, 2, (60, 2))
+    >>> X = np.column_stack([x, x.prod(axis=1)])
+    >>> law = discover(X)[0]
+    >>> without_factors(replace(law, exponents=law.exponents + np.array([0, 0, 1])), X).equation
+    'x0*x1 = x2'
+    """
+    size = np.abs(X - law.origin)
+    noise = REACH * law.noise * (size if _is_multiplicative(law) else 1.0)
+    common = np.where((size > noise).all(axis=0), law.exponents.min(axis=0), 0)
+    left = law.exponents - common
+    return replace(law, exponents=left) if common.any() and left.any(axis=0).sum() > 1 else law
+
+
 def bits_of_equation(law: Law, n_rows: int) -> float:
     """Bits to write an equation down.
 
@@ -364,6 +408,13 @@ def bits_of_equation(law: Law, n_rows: int) -> float:
     equation may be multiplied by any number, so that one real coefficient is free.
     """
     n_terms, n_columns = law.exponents.shape
+    bits = _bits_of_numbers(law, n_rows)
+    free = max(bits) if all(exact is None for exact in law.rational) else 0.0
+    terms = log2(comb(comb(n_columns + law.degree, law.degree), n_terms))
+    return terms + sum(bits) - free + _BITS_OF_ORIGIN * int(np.count_nonzero(law.origin))
+
+
+def _bits_of_numbers(law: Law, n_rows: int) -> list[float]:
     bits = []
     for c, error, exact in zip(law.coef, law.stderr, law.rational, strict=True):
         if exact is not None:
@@ -371,14 +422,17 @@ def bits_of_equation(law: Law, n_rows: int) -> float:
         elif error > 0.0 and np.isfinite(error):
             bits.append(1.0 + max(log2(max(abs(c) / error, 1.0)), 1.0))
         else:
-            bits.append(1.0 + max(0.5 * log2(n_rows), 1.0))
-    free = max(bits) if all(exact is None for exact in law.rational) else 0.0
-    terms = log2(comb(comb(n_columns + law.degree, law.degree), n_terms))
-    return terms + sum(bits) - free + _BITS_OF_ORIGIN * int(np.count_nonzero(law.origin))
+            bits.append(_real_bits(n_rows))
+    return bits
+
+
+def _real_bits(n_rows: int) -> float:
+    """Bits of a real number that is known up to ``1 / sqrt(n_rows)`` of its size."""
+    return 1.0 + max(0.5 * log2(n_rows), 1.0)
 
 
 def _some_rows(n_rows: int, random: np.random.Generator) -> Int1D:
-    rows: Int1D = np.arange(n_rows) if n_rows <= _MOST_ROWS else random.choice(n_rows, _MOST_ROWS, replace=False)
+    rows: Int1D = np.arange(n_rows) if n_rows <= MANY_ROWS else random.choice(n_rows, MANY_ROWS, replace=False)
     return np.repeat(rows, max(_DRAWS // len(rows), 1))
 
 
@@ -439,7 +493,7 @@ def most_left(relation: Relation, X: Float2D) -> tuple[int, float]:
     for column in X.T:
         shuffled = random.permutation(len(X))  # rows with one value have no order
         order = shuffled[np.argsort(column[shuffled], kind="stable")]
-        shares.append(predictable(distance[order], None, by_rounding))
+        shares.append(predictable(distance[order], by_rounding))
     most = int(np.argmax(shares))
     return most, shares[most]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import log2
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,8 +22,9 @@ from ..rows.gaps import MISSING
 from ..rows.reading import read_finite
 from ..threads import fitting
 from .candidates.allowed import allowed_terms, comparable_terms, dimension_classes
+from .candidates.snapping import STRONG
 from .candidates.sums import NOT_AUDITED, find_laws_of_sums
-from .criteria import Judgement, follows_from, is_narrower
+from .criteria import Judgement, bits_of_equation, follows_from, is_narrower
 from .estimate.moments import ADDITIVE, MULTIPLICATIVE
 from .estimate.settings import LIKELY, Attempt, Settings, known_noise
 from .obeyed import core_laws
@@ -187,42 +189,52 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         if n < 2:
             raise ValueError("A law relates columns to each other: this table has 1 feature(s) only; add columns.")
         dims = None if self.units is None else dimensions.parse(self.units, table.names)
-        judgement = Judgement(table.X, table.groups)
-        judgement.add(self._exact(table))
-        attempts: list[Attempt] = []
-        if not judgement.between_columns:
+        judgement, attempts = Judgement(table.X, table.groups), list[Attempt]()
+        exact = self._exact(table)
+        judgement.add(exact)
+        if any(law.degree > 1 for law in judgement.between_columns):
+            settings = self._settings(table.names, range(n), dims)
+            judgement, attempts = self._with_cores(Judgement(table.X), table, range(n), settings, exact)
+        elif not judgement.between_columns:
             usable = [j for j in range(n) if j not in table.beyond]
             dependencies, kept = affine_dependencies(table.X, usable) if table.groups is None else ([], usable)
             judgement.add([dependency_law(dependency, table) for dependency in dependencies])
             if len(kept) > 1:
                 settings = self._settings(table.names, kept, dims)
-                judgement, attempts = self._noisy(judgement, table, kept, settings)
+                by_moments: tuple[list[Law], list[Attempt]] = [], []
+                if self.robust is not True:
+                    by_moments = laws_by_moments(table, kept, settings, origin=self.origin == "auto")
+                judgement, attempts = self._with_cores(judgement, table, kept, settings, *by_moments)
         attempts = [*attempts, *judgement.rejected]
         laws = in_given_rows(table, judgement.laws)
         beyond = [_BEYOND.format(table.names[j]) for j in table.beyond]
-        notes = [*beyond, *notes_about(table, len(judgement.between_columns)), *_notes(attempts)]
+        notes = [*beyond, *notes_about(table, len(judgement.between_columns))]
+        if not judgement.between_columns:
+            notes += _notes(attempts)
         self.laws_ = self._gathered(laws, table.names, table.n_rows, dims, attempts, notes)
 
-    def _noisy(
-        self, judgement: Judgement, table: Table, kept: Sequence[int], settings: Settings
+    def _with_cores(
+        self,
+        judgement: Judgement,
+        table: Table,
+        kept: Sequence[int],
+        settings: Settings,
+        whole: Sequence[Law],
+        attempts: Sequence[Attempt] = (),
     ) -> tuple[Judgement, list[Attempt]]:
-        """Laws that all rows obey up to noise, or that some rows do not obey, whichever are worth more bits."""
-        noisy: list[Law] = []
-        attempts: list[Attempt] = []
-        if self.robust is not True:
-            noisy, attempts = laws_by_moments(table, kept, settings, origin=self.origin == "auto")
-        by_noise = judgement.copy()
-        by_noise.add(noisy)
+        """Laws that all rows obey, or laws that some rows do not obey, whichever are worth more bits."""
+        of_all = judgement.copy()
+        of_all.add(whole)
         if not self._allows_cores(table):
-            return by_noise, attempts
+            return of_all, [*attempts]
         cores, tried = core_laws(table, kept, settings)
         by_core, n_known = judgement.copy(), len(judgement.between_columns)
         by_core.add(cores)
-        likely = [law for law in by_noise.between_columns[n_known:] if law.p_value >= LIKELY]
+        likely = [law for law in of_all.between_columns[n_known:] if law.p_value >= LIKELY]
         attempts = [*attempts, *tried]
-        if likely and not _wins(by_core, by_noise, likely, n_known):
-            return by_noise, attempts
-        by_core.add(noisy)
+        if likely and not _wins(by_core, of_all, likely, n_known):
+            return of_all, attempts
+        by_core.add(whole)
         return by_core, attempts
 
     def _allows_cores(self, table: Table) -> bool:
@@ -317,23 +329,36 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         return np.array([f"law{k}" for k in range(len(self.laws_))], dtype=object)
 
 
-def _wins(by_core: Judgement, by_noise: Judgement, likely: Sequence[Law], n_known: int) -> bool:
+def _wins(by_core: Judgement, of_all: Judgement, likely: Sequence[Law], n_known: int) -> bool:
     """Whether laws with exceptions are better than laws of all rows: worth more bits, or a factor of one.
 
     The product of a law and the equation of its exceptions is obeyed by all rows, and says less about each. Where both
     are the same law, wrong rows must have made that of all rows much wider.
     """
-    cores = by_core.between_columns[n_known:]
+    cores, X = by_core.between_columns[n_known:], by_core.X
     if not cores:
         return False
-    first, X = cores[0], by_core.X
-    most = first.share > _MOST
-    if most and any(first.degree < law.degree and follows_from(law, first, X) for law in likely):
-        return True
+    for core in cores:
+        if core.share > _MOST and any(_is_product(law, core, X) for law in likely):
+            return True
     for law in likely:
-        if _same_terms(first, law) or (follows_from(law, first, X) and follows_from(first, law, X)):
-            return is_narrower(first, law, X)
-    return by_core.net > by_noise.net
+        if _same_terms(cores[0], law) or (follows_from(law, cores[0], X) and follows_from(cores[0], law, X)):
+            return is_narrower(cores[0], law, X)
+    return by_core.net > of_all.net
+
+
+def _is_product(law: Law, core: Law, X: Float2D) -> bool:
+    """Whether a law of all rows is another one times an equation of its exceptions that is no law by itself.
+
+    With noise it never is: the product is near to zero on many other rows. An exact equation of the exceptions is a law
+    if the values that it gives take ``STRONG`` bits more than the product is longer.
+    """
+    if core.degree >= law.degree or not follows_from(law, core, X):
+        return False
+    n_values = min(len(np.unique(X[:, core.columns.index(name)])) for name in core.variables)
+    given = (1.0 - core.share) * len(X) * log2(n_values)
+    longer = bits_of_equation(law, len(X)) - bits_of_equation(core, len(X))
+    return law.kind != "exact" or given <= longer + STRONG
 
 
 def _same_terms(law: Law, other: Law) -> bool:

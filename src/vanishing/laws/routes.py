@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import comb, gcd
+from math import comb
 
 import numpy as np
 
@@ -18,14 +18,14 @@ from .criteria import most_saved
 from .estimate.moments import ADDITIVE, MULTIPLICATIVE
 from .estimate.sample import make_sample
 from .estimate.settings import DENSE, LAW, Attempt, Settings
-from .exact import SPARE_ROWS, binary_denominator, exact_laws, few_points
+from .exact import SPARE_ROWS, binary_denominator, exact_laws, few_points, rescaled
 from .rows.table import Table
 from .say.describe import describe, exact_law, power_law
 from .say.law import Law
 
 __all__ = ["in_given_rows", "laws_by_moments", "notes_about", "proven_laws"]
 
-_EXACT_DEGREE, _EXACT_TERMS = 6, 500  # largest degree, and most terms, of the search in exact arithmetic
+_EXACT_DEGREE = 6  # largest degree of the search in exact arithmetic
 
 
 def proven_laws(table: Table, max_degree: int | None) -> list[Law]:
@@ -35,12 +35,12 @@ def proven_laws(table: Table, max_degree: int | None) -> list[Law]:
         return []
     why = f"All {table.n_rows:,} rows satisfy it, in exact arithmetic."
     integers, degree = (table.X * denominator).astype(np.int64), max_degree or _EXACT_DEGREE
-    basis = exact_laws(integers, degree, _EXACT_TERMS, most_saved(len(np.unique(integers, axis=0))))
+    basis = exact_laws(integers, degree, max_bits=most_saved(len(np.unique(integers, axis=0))))
     laws = []
     for exponents, numbers in basis:
-        scaled = [c * denominator**power for c, power in zip(numbers, exponents.sum(axis=1).tolist(), strict=True)]
-        coef = [Fraction(c, gcd(*scaled)) for c in scaled]
-        laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
+        coef = [Fraction(c) for c in rescaled(exponents, numbers, [denominator] * len(table.names))]
+        real = np.array(coef, dtype=np.float64)
+        laws.append(exact_law(table.names, table.X.std(axis=0), table.n_rows, exponents, real, coef, why))
     return laws
 
 
@@ -87,9 +87,9 @@ def _power_law(table: Table, kept: Sequence[int], settings: Settings) -> list[La
     known = settings.sigma is not None or settings.absolute or settings.allowed is not None
     if known or table.groups is not None:
         return []
-    models = [model == MULTIPLICATIVE for model in dict.fromkeys(model for model, _ in settings.models)]
-    found = find_power_law(table.X[:, list(kept)], settings.max_noise, models)
-    return [] if found is None else [power_law(found, table, kept, snap=settings.snaps(found.exponents))]
+    X, models = table.X[:, list(kept)], [model == MULTIPLICATIVE for model in dict(settings.models)]
+    found = find_power_law(X, settings.max_noise, models)
+    return [] if found is None else [power_law(found, table.names, X, kept, snap=settings.snaps(found.exponents))]
 
 
 def _settled(attempts: Sequence[Attempt], laws: Sequence[FittedLaw]) -> list[Attempt]:

@@ -10,6 +10,7 @@ import numpy as np
 from ..._typing import Array, Bool1D, Int1D, Int2D
 from ...polynomials.text import powers_in, shown_names
 from ..rows import units as dimensions
+from ..rows.table import in_table
 
 __all__ = ["allowed_terms", "comparable_terms", "dimension_classes", "parse_term"]
 
@@ -51,9 +52,7 @@ def allowed_terms(
     never = set() if forbidden is None else {parse_term(term, names) for term in forbidden}
 
     def choose(exponents: Int2D) -> Bool1D:
-        whole = np.zeros((len(exponents), len(names)), dtype=np.int64)
-        whole[:, list(kept)] = exponents
-        terms = [tuple(row) for row in whole.tolist()]
+        terms = [tuple(row) for row in in_table(exponents, kept, len(names)).tolist()]
         return np.array([(only is None or term in only) and term not in never for term in terms])
 
     return choose

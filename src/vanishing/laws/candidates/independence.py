@@ -12,7 +12,7 @@ from ..estimate.gmm import Conditions
 from ..estimate.monomials import Monomials, monomials
 from ..estimate.sample import Sample
 from ..estimate.settings import LIKELY, Settings
-from ..rows.relation import GRADIENTS, LEFT_BY_ROUNDING, PARALLEL, ROUNDED
+from ..rows.relation import LEFT_BY_ROUNDING, PARALLEL, ROUNDED, SOME_ROWS
 from .fitted import FittedLaw
 
 __all__ = ["candidate_terms", "follows", "is_new", "jacobian_rank", "pivot_term"]
@@ -46,15 +46,14 @@ def _consequences(terms: Monomials, laws: Sequence[FittedLaw], *, grouped: bool)
     ]
     if not grouped:
         return [
-            _product(terms, (own, c), (factors, np.eye(len(factors))[k]))
+            terms.product(own, c, factors, np.eye(len(factors))[k])
             for own, c in polynomials
             for factors in [monomials(terms.n_columns, terms.degree - own.degree)]
             for k in range(len(factors))
         ]
-    one = monomials(terms.n_columns, 0), np.ones(1)
-    same = [_product(terms, law, one) for law in polynomials]
+    same = [terms.product(own, c, monomials(terms.n_columns, 0), np.ones(1)) for own, c in polynomials]
     pairs = [(a, b) for i, a in enumerate(polynomials) for b in polynomials[i:]]
-    return same + [_product(terms, a, b) for a, b in pairs if a[0].degree + b[0].degree <= terms.degree]
+    return same + [terms.product(*a, *b) for a, b in pairs if a[0].degree + b[0].degree <= terms.degree]
 
 
 def _scaled_coefficients(law: FittedLaw) -> Float1D:
@@ -62,13 +61,6 @@ def _scaled_coefficients(law: FittedLaw) -> Float1D:
     conditions = law.conditions
     sizes = np.prod(conditions.sample.size**conditions.terms.exponents, axis=1)
     return np.asarray(law.c / conditions.unit * sizes)
-
-
-def _product(terms: Monomials, a: tuple[Monomials, Float1D], b: tuple[Monomials, Float1D]) -> Float1D:
-    """Coefficients of the product of two polynomials."""
-    total = np.zeros(len(terms))
-    np.add.at(total, terms.products(a[0], b[0]), np.outer(a[1], b[1]))
-    return total
 
 
 def pivot_term(law: FittedLaw) -> int:
@@ -104,7 +96,7 @@ def jacobian_rank(laws: Sequence[FittedLaw]) -> int:
 def _gradients(conditions: Conditions, c: Float1D) -> Float2D:
     """Gradients at some rows, ``(n_columns, n_rows)``, of typical length 1 where columns have deviation 1."""
     sample, terms = conditions.sample, conditions.terms
-    rows = np.linspace(0, sample.n_rows - 1, min(sample.n_rows, GRADIENTS)).astype(np.int64)
+    rows = np.linspace(0, sample.n_rows - 1, min(sample.n_rows, SOME_ROWS)).astype(np.int64)
     z = conditions.basis @ c
     slopes = np.array([terms.derivative(z, j) for j in range(sample.n_columns)]) @ conditions.table[: len(terms), rows]
     slopes *= (sample.deviation / sample.scale)[:, None]

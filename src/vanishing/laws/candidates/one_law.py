@@ -25,11 +25,11 @@ from .independence import follows
 from .subsets import MOST_SETS, best_subsets
 from .support import eliminate
 
-__all__ = ["FOLLOWS", "OneLaw"]
+__all__ = ["ANY_NUMBERS", "FOLLOWS", "OneLaw"]
 
 FOLLOWS = "it follows from the laws of lower degree"
 _HOPELESS = 10.0  # times the largest passing J: neither better weights nor fewer terms make up for more
-_ANY_NUMBERS, _FEW_TERMS = 4, 8  # most terms of a set with real coefficients, and with rational ones
+ANY_NUMBERS, _FEW_TERMS = 4, 8  # most terms of a set with real coefficients, and with rational ones
 _TESTED = 4  # best sets of each size, which are tested; the rank by noise is not exact
 
 
@@ -177,7 +177,7 @@ class OneLaw:
             return None
         law = as_law(self.conditions, self.settings, own, self.nuisance)
         n_rational = 0 if law.snapped is None else len(law.snapped.rational)
-        return None if law.dense or n_rational < len(support) > _ANY_NUMBERS else law
+        return None if law.dense or n_rational < len(support) > ANY_NUMBERS else law
 
     def _is_too_noisy(self, polynomial: FittedPolynomial) -> bool:
         """Whether a polynomial has more noise than a law may have; known noise is never too much."""

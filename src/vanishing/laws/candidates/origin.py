@@ -108,8 +108,11 @@ def _recentred(law: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw | No
     shift, errors = centre_of(law)
     place = np.where(np.abs(sample.origin + shift) < 1e-9 * sample.scale, 0.0, sample.origin + shift)  # rounding
     origin = np.array([round_within(o, e) for o, e in zip(place, errors, strict=True)])
-    used = law.conditions.terms.exponents[law.support].any(axis=0)
-    origin = np.where(used, origin, sample.origin)
+    terms = law.conditions.terms
+    used, curved = (
+        (terms.exponents[law.support] * (terms.total[law.support] > k)[:, None]).any(axis=0) for k in (0, 1)
+    )
+    origin = np.where(used, origin * curved, sample.origin)  # a linear column counts from zero: the constant changes
     if np.array_equal(origin, sample.origin):
         return None
     n_shifts, n_before = (int(np.count_nonzero(o[used])) for o in (origin, sample.origin))

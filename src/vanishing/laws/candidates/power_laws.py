@@ -14,15 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, ndtri, stdtrit
 
-from ..._typing import Bool1D, Float1D, Float2D, Int1D, Int2D
+from ..._typing import Bool1D, Float1D, Float2D, Int1D
 from ...polynomials.terms import count_terms
 from ..estimate.gmm import ROWS_PER_TEST, is_rejected, whitener
 from ..estimate.monomials import monomials
-from ..rows.relation import HALF_OF_NORMAL, LEFT_BY_ROUNDING, middle_spread
+from ..rows.relation import HALF_OF_NORMAL, LEFT_BY_ROUNDING
+from .short_equations import nearest_exponents
 
 __all__ = ["PowerLaw", "find_power_law", "power_law_of"]
 
-_LARGEST = 8  # largest exponent that is proposed
 _FAR = 8.0  # noise deviations from zero within which a logarithm bends, by a share v / 2 = 1/128 of the value
 
 
@@ -43,11 +43,6 @@ class PowerLaw:
     J: float
     dof: int
     n_rows: int
-
-    @property
-    def degree(self) -> int:
-        """Of the law as a polynomial, with all exponents positive."""
-        return int(max(np.maximum(self.exponents, 0).sum(), np.maximum(-self.exponents, 0).sum()))
 
     @property
     def p_value(self) -> float:
@@ -77,34 +72,12 @@ def find_power_law(X: Float2D, max_noise: float, models: Sequence[bool] = (True,
     X_used = X[(X != 0.0).all(axis=1)]
     if len(X_used) <= X.shape[1]:
         return None
-    for exponents in _proposed(np.log(np.abs(X_used))):
+    for exponents in nearest_exponents(np.log(np.abs(X_used))):
         law = power_law_of(X_used, exponents, models)
         enough = law.n_rows >= ROWS_PER_TEST * count_terms(2, int(np.count_nonzero(exponents)))
         if enough and law.level <= max_noise and not is_rejected(law.J, law.dof, law.n_rows):
             return law
     return None
-
-
-def _proposed(L: Float2D) -> Int2D:
-    """Integer exponents near the direction in which logarithms vary least, those with the smallest maximum first.
-
-    The direction is improved by concentration on the nearest half of the rows. Its multiples with a largest exponent of
-    1 to 8 are rounded.
-    """
-    unit = np.maximum(middle_spread(L), LEFT_BY_ROUNDING)
-    Z, near = L / unit, np.ones(len(L), dtype=bool)
-    for _ in range(_LARGEST):
-        middle = Z[near].mean(axis=0)
-        a = np.linalg.svd(Z[near] - middle, full_matrices=False)[2][-1]
-        distance = np.abs((Z - middle) @ a)
-        near = distance <= np.median(distance)
-    a = a / unit
-    scaled = np.round(a / np.abs(a).max() * np.arange(1, _LARGEST + 1)[:, None]).astype(np.int64)
-    vectors = scaled // np.gcd.reduce(scaled, axis=1)[:, None]
-    vectors = vectors[(vectors != 0).sum(axis=1) > 1]
-    first = np.take_along_axis(vectors, (vectors != 0).argmax(axis=1)[:, None], axis=1)
-    vectors = np.unique(vectors * np.sign(first), axis=0)
-    return vectors[np.argsort(np.abs(vectors).max(axis=1), kind="stable")]
 
 
 def power_law_of(X: Float2D, exponents: Int1D, models: Sequence[bool] = (True, False)) -> PowerLaw:

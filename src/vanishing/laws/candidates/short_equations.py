@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations, product
 from math import comb, gcd
 
 import numpy as np
 
-from ..._typing import Array, Bool1D, Int2D
+from ..._typing import Array, Bool1D, Float2D, Int2D
 from ..estimate.monomials import monomials
+from ..rows.relation import LEFT_BY_ROUNDING, middle_spread
 
-__all__ = ["exponent_vectors", "term_sets"]
+__all__ = ["exponent_vectors", "nearest_exponents", "term_sets"]
 
 _CANDIDATES = 25_000  # equations of one kind that are compared; degrees and exponents are as large as that allows
-_LARGEST_EXPONENT, _LARGEST_DEGREE = 5, 3  # power laws; equations of three and four terms
+_LARGEST_EXPONENT, _LARGEST_DEGREE = 6, 3  # of power laws; of equations of three and four terms
 
 
+@lru_cache(maxsize=16)
 def exponent_vectors(n: int) -> Int2D:
     """Small integer exponents without a common factor, the first positive, of two and more columns."""
     found = [np.zeros((0, n), dtype=np.int64)]
@@ -33,6 +36,30 @@ def exponent_vectors(n: int) -> Int2D:
     return np.concatenate(found)
 
 
+def nearest_exponents(logs: Float2D) -> Int2D:
+    """Integer exponents near the direction in which logarithms vary least, those with the smallest maximum first.
+
+    Concentration on the nearest half of the rows improves the direction. Its multiples with small largest exponents
+    are rounded.
+    """
+    unit = np.maximum(middle_spread(logs), LEFT_BY_ROUNDING)
+    Z, near, width, narrower = logs / unit, np.ones(len(logs), dtype=bool), np.inf, True
+    while narrower:
+        middle = Z[near].mean(axis=0)
+        a = np.linalg.svd(Z[near] - middle, full_matrices=False)[2][-1]
+        distance = np.abs((Z - middle) @ a)
+        half = float(np.median(distance))
+        narrower, width, near = half < width, half, distance <= half
+    a = a / unit
+    scaled = np.round(a / np.abs(a).max() * np.arange(1, _LARGEST_EXPONENT + 1)[:, None]).astype(np.int64)
+    vectors = scaled // np.gcd.reduce(scaled, axis=1)[:, None]
+    vectors = vectors[(vectors != 0).sum(axis=1) > 1]
+    first = np.take_along_axis(vectors, (vectors != 0).argmax(axis=1)[:, None], axis=1)
+    vectors = np.unique(vectors * np.sign(first), axis=0)
+    return np.asarray(vectors[np.argsort(np.abs(vectors).max(axis=1), kind="stable")])
+
+
+@lru_cache(maxsize=16)
 def term_sets(n: int, n_terms: int) -> tuple[Int2D, Int2D]:
     """Monomials, and sets of them without a common factor that are no polynomial in one product.
 

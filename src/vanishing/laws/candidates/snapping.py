@@ -15,7 +15,8 @@ import numpy as np
 
 from ..._compiled import compiled
 from ..._typing import Bool1D, Float1D, Float2D
-from ..estimate.gmm import System, largest_passing
+from ...constants import WIDE
+from ..estimate.gmm import System
 
 __all__ = [
     "DENOMINATORS",
@@ -31,7 +32,6 @@ __all__ = [
 
 J_PER_BIT = 2.0 * np.log(2.0)  # conversion: J is twice a log-likelihood, in nats
 DENOMINATORS = 4  # largest denominator of a ratio of coefficients
-_FAR = largest_passing(1, 0)  # squared errors beyond which a number is another one, as for J
 STRONG = 5.0  # bits saved beyond what a search chooses from: a chance of 3%
 
 
@@ -122,7 +122,7 @@ def nearest_rational(value: float, error: float) -> tuple[float, float, float, f
             p = np.rint(value * q) + step
             far = ((value - p / q) / error) ** 2
             reducible = q > 1 and (p % q == 0.0 or (q == 4 and p % 2.0 == 0.0))
-            if p == 0.0 or reducible or far >= _FAR:
+            if p == 0.0 or reducible or far >= WIDE * WIDE:
                 continue
             bits = rational_bits(p, float(q)) + far / J_PER_BIT
             if bits < best:

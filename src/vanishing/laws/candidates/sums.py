@@ -91,11 +91,12 @@ class SummedConditions(Conditions):
         terms, n = self.terms, self.sample.n_columns
         slopes = [terms.derivative(self.basis @ c, j) for j in range(n)]
         pairs = [(j, k) for j in range(n) for k in range(n)]
-        squares = {pair: self._product(slopes[pair[0]], slopes[pair[1]]) for pair in pairs}
-        w = sum(variances[j] * squares[j, j] for j in range(n)) + np.zeros(len(monomials(n, 2 * terms.degree)))
+        whole = monomials(n, 2 * terms.degree)
+        squares = {(j, k): whole.product(terms, slopes[j], terms, slopes[k]) for j, k in pairs}
+        w = sum(variances[j] * squares[j, j] for j in range(n)) + np.zeros(len(whole))
         for j, k in pairs:
             curve = terms.derivative(slopes[j], k)
-            w = w + 0.5 * variances[j] * variances[k] * self._product(curve, curve)
+            w = w + 0.5 * variances[j] * variances[k] * whole.product(terms, curve, terms, curve)
         products = monomials(n, 2 * self.tests.degree)
         at = products.products(self.tests, self.tests)
         total = self._expectations(w, products)[at]
@@ -105,13 +106,6 @@ class SummedConditions(Conditions):
             total[np.ix_(a, b)] += np.outer(power_a, power_b) * mixed[at[np.ix_(lower_a, lower_b)]]
         mean = float(self.moments.means[: len(w)] @ w)
         return total / mean, mean
-
-    def _product(self, left: Float1D, right: Float1D) -> Float1D:
-        """Coefficients of the product of two polynomials with coefficients of the terms."""
-        square = monomials(self.sample.n_columns, 2 * self.degree)
-        total = np.zeros(len(square))
-        np.add.at(total, square.products(self.terms, self.terms), np.outer(left, right))
-        return total
 
     def _expectations(self, coef: Float1D, products: Monomials) -> Float1D:
         """``E[m g]`` for the monomials m of ``products`` and a polynomial g whose degree the moments allow."""

@@ -11,8 +11,6 @@ from ..estimate.gmm import System, largest_passing
 
 __all__ = ["eliminate"]
 
-_AT_ONCE = 8  # a law of more terms loses an eighth of them in one step, if the test allows
-
 
 def eliminate(system: System, trial: Sequence[int]) -> list[int]:
     """Backward elimination: terms leave one by one as long as ``J`` rises little."""
@@ -22,13 +20,6 @@ def eliminate(system: System, trial: Sequence[int]) -> list[int]:
     least = largest_passing(1, system.n_rows)
     while len(support) > 1:
         order = np.argsort(_wald(system, support, c))
-        if len(support) > _AT_ONCE:
-            several = max(len(support) // _AT_ONCE, 1)
-            trials = ([support[i] for i in sorted(order[number:])] for number in dict.fromkeys((several, 1)))
-            left = next((fit for fit in _fits(system, trials) if fit[0] - J < least), None)
-            if left is not None:
-                J, support, c = left
-                continue
         tries = [support[:i] + support[i + 1 :] for i in order[:8]]
         J_best, fewer, c_best = min(_fits(system, tries), key=lambda fit: fit[0])
         if J_best - J >= least or J_best - J_full >= largest_passing(n_full - len(fewer), system.n_rows):

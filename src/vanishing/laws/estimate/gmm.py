@@ -19,7 +19,7 @@ from scipy.special import chdtri
 from ..._typing import Array, Float1D, Float2D
 from ...constants import SINGULAR
 from ...polynomials.terms import count_terms
-from ..rows.relation import LEFT_BY_ROUNDING
+from ..rows.relation import LEFT_BY_ROUNDING, MANY_ROWS, SOME_ROWS
 from .moments import MomentTable
 from .monomials import binomial_matrix, monomials
 from .sample import Sample
@@ -28,7 +28,6 @@ from .weights import RowNoise, covariance_of_tests, row_noise
 __all__ = [
     "EXTRA_DEGREE",
     "FLOOR",
-    "LOG_VARIANCE_PRIOR",
     "ROWS_PER_TEST",
     "Conditions",
     "System",
@@ -36,15 +35,13 @@ __all__ = [
     "is_rejected",
     "largest_passing",
     "smallest_ratio",
+    "unseen",
     "whitener",
 ]
 
 FLOOR = 1e-6  # noise in deviations that moments in float64 resolve; estimates up to four times as large are rounding
-LOG_VARIANCE_PRIOR = 4.0  # prior variance of a column's log noise variance, where each column has its own
 EXTRA_DEGREE = 2  # tests have this degree more than the terms; with 1, parity could hide a misfit
 ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
-_REDUCED_TESTS = (20, 50)  # numbers of tests that a small set of terms passes first: a few wild rows fail them
-_REDUCED_ROWS = 1000  # rows that weigh these tests
 _ESTIMATED_WEIGHTS = 8.0  # times conditions over rows: information that estimated weights lose, by simulation
 _CHANCE = 1e-4  # share of true laws that a test may reject
 _NEGLIGIBLE = 0.005  # J per row of a departure, or of a term, that is too small to matter
@@ -73,6 +70,21 @@ def largest_passing(dof: int, n_rows: int) -> float:
     (40.6, 5035.6)
     """
     return float(chdtri(max(dof, 1), _CHANCE)) + _NEGLIGIBLE * n_rows
+
+
+def unseen(dof: int, n_rows: int) -> float:
+    """The departure from a law, in deviations of its noise, that a test of so many rows sees half of the time.
+
+    A mean of size d in one of the whitened conditions adds ``n_rows d^2`` to ``J``, which chance alone brings to
+    ``dof``.
+
+    Examples
+    --------
+    >>> round(unseen(10, 20), 2), round(unseen(10, 2000), 2)
+    (1.13, 0.11)
+    """
+    dof = max(dof, 1)
+    return float(np.sqrt((chdtri(dof, _CHANCE) - dof) / n_rows))
 
 
 def is_rejected(J: float, dof: int, n_rows: int) -> bool:
@@ -144,26 +156,28 @@ class System:
         along = self.normal[0]
         return np.asarray(self.normal - np.outer(along, along / max(float(along[0]), 1e-300)))
 
+    def _forms(self, support: Sequence[int]) -> tuple[list[int], Float2D, Float2D]:
+        """The terms but the constant, and ``R'R`` and D of these, with the constant at its best if it is there."""
+        inner = [i for i in support if i]
+        at = np.array(inner, dtype=np.int64)[:, None], inner
+        P = self._without_constant if len(inner) < len(support) else self.normal
+        return inner, P[at], self.D[at]
+
     def minimise(self, support: Sequence[int]) -> tuple[float, Float1D]:
         """``J`` of the best polynomial with these terms, and that polynomial with ``c'Dc = 1``; infinity for none."""
-        inner = [i for i in support if i]
+        inner, P, D = self._forms(support)
         c = np.zeros(len(self.D))
         if not inner:
             return np.inf, c
-        at = np.array(inner)[:, None], inner
-        constant = len(inner) < len(support)
-        P, D = (self._without_constant if constant else self.normal)[at], self.D[at]
         ratio, v = smallest_ratio(P, D)
         c[inner] = v / np.sqrt(_mean_variance(v, D))
-        if constant:
+        if len(inner) < len(support):
             c[0] = -float(self.normal[0] @ c) / max(float(self.normal[0, 0]), 1e-300)
         return self.n_rows * max(ratio, 0.0), c
 
     def spectrum(self, support: Sequence[int]) -> Float1D:
         """``J`` of a basis of all polynomials with these terms, ascending: the small ones nearly vanish."""
-        inner = [i for i in support if i]
-        at = np.ix_(inner, inner)
-        P, D = (self._without_constant if len(inner) < len(support) else self.normal)[at], self.D[at]
+        _, P, D = self._forms(support)
         D = D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D))
         return np.asarray(self.n_rows * np.maximum(eigh(P, D, eigvals_only=True), 0.0))
 
@@ -237,19 +251,16 @@ class Conditions:
 
     @cached_property
     def reduced(self) -> list[Conditions]:
-        """The same terms with tests of lower degrees only, ascending: most polynomials that are no law fail these.
+        """The same terms with tests of a lower degree only, if these are fewer: most polynomials that are no law fail.
 
         The cost of a test grows with the rows that weigh it, and with the square of the number of its conditions.
         """
-        n, fewer = self.sample.n_columns, []
-        some = self.sample.thinned(_REDUCED_ROWS)
-        for n_tests in _REDUCED_TESTS:
-            degree = 1
-            while count_terms(degree, n) < n_tests:
-                degree += 1
-            if 2 * count_terms(degree, n) <= len(self.tests):
-                fewer.append(Conditions(some, self.degree, degree - self.degree, self.moments))
-        return fewer
+        n, degree = self.sample.n_columns, 1
+        while count_terms(degree + 1, n) * ROWS_PER_TEST <= SOME_ROWS:
+            degree += 1
+        if 2 * count_terms(degree, n) > len(self.tests):
+            return []
+        return [Conditions(self.sample.thinned(MANY_ROWS // 2), self.degree, degree - self.degree, self.moments)]
 
     @property
     def table(self) -> Float2D:
@@ -323,15 +334,16 @@ class Conditions:
 
         The test leaves out the directions in which the conditions move with the noise variances. With
         ``nuisance="level"`` the direction of the common level is projected out; with ``"columns"`` the directions of
-        all columns are, up to a prior; with ``"none"`` the noise is known.
+        all columns are; with ``"none"`` the noise is known.
         """
-        covariance, mean = self.covariance(c, variances)
-        W = whitener(covariance)
+        W = whitener(self.covariance(c, variances)[0])
         R = W.T @ self.means(variances)
         n_nuisance = 0
         if nuisance != "none" and is_noise(variances):
-            slopes = W.T @ self.noise_slopes(variances, c) / np.sqrt(mean)
-            R, n_nuisance = _without_nuisance(R, slopes, nuisance, self.n_rows)
+            slopes = W.T @ self.noise_slopes(variances, c)
+            q, size, _ = np.linalg.svd(slopes.sum(axis=1, keepdims=True) if nuisance == "level" else slopes, False)
+            q = q[:, size > LEFT_BY_ROUNDING * size[0]]
+            R, n_nuisance = R - q @ (q.T @ R), q.shape[1]
         return System(R, self.spread(variances), W.shape[1], n_nuisance, self.n_rows)
 
     def noise_slopes(self, variances: Float1D, c: Float1D) -> Float2D:
@@ -342,15 +354,3 @@ class Conditions:
             self._slopes[key] = self.moments.product_slopes(variances, self.tests, self.terms)
         z = self.basis @ c
         return np.column_stack([change @ z for change in self._slopes[key]])
-
-
-def _without_nuisance(R: Float2D, slopes: Float2D, nuisance: str, n_rows: int) -> tuple[Float2D, int]:
-    """Conditions without the directions in which they move with the noise, and the number of these directions."""
-    if nuisance == "level":
-        q = slopes.sum(axis=1)
-        q /= max(float(np.linalg.norm(q)), 1e-300)
-        return R - np.outer(q, q @ R), 1
-    # (1 + U U' N prior)^(-1/2) R, by the singular values of U.
-    u, s, _ = np.linalg.svd(slopes, full_matrices=False)
-    shrunk = 1.0 / np.sqrt(1.0 + n_rows * LOG_VARIANCE_PRIOR * s**2) - 1.0
-    return R + u @ (shrunk[:, None] * (u.T @ R)), slopes.shape[1]

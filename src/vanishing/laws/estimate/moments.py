@@ -39,26 +39,19 @@ def debias(moments: Any, terms: Monomials, variances: Float1D, model: str = ADDI
     """
     if model == MULTIPLICATIVE:
         return np.asarray(moments / _growth(terms, variances))
-    moments = np.array(moments, dtype=np.float64)
-    for j in np.flatnonzero(variances > 0.0).tolist():
-        before = moments.copy()
-        for i in range(1, terms.degree // 2 + 1):
-            rows, places, _ = terms.divided(j, 2 * i)
-            factor = _hermite_factors(terms.degree, i)[terms.exponents[rows, j]] * (-variances[j]) ** i
-            moments[..., rows] += factor * before[..., places]
-    return np.asarray(moments)
+    return np.asarray(_graded(np.asarray(moments, dtype=np.float64), terms, variances).sum(axis=0))
 
 
-def _graded(moments: Float1D, terms: Monomials, profile: Float1D) -> Float2D:
+def _graded(moments: Array, terms: Monomials, profile: Float1D) -> Array:
     """The unbiased moments for additive noise of variances ``v profile``, as coefficients of 1, v, v^2, ..."""
-    powers = np.zeros((terms.degree // 2 + 1, len(terms)))
+    powers = np.zeros((terms.degree // 2 + 1, *moments.shape))
     powers[0] = moments
     for j in np.flatnonzero(profile > 0.0).tolist():
         before = powers.copy()
         for i in range(1, len(powers)):
             rows, places, _ = terms.divided(j, 2 * i)
             factor = _hermite_factors(terms.degree, i)[terms.exponents[rows, j]] * (-profile[j]) ** i
-            powers[i:, rows] += factor * before[: len(powers) - i, places]
+            powers[i:, ..., rows] += factor * before[: len(powers) - i, ..., places]
     return powers
 
 

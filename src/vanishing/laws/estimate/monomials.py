@@ -64,6 +64,19 @@ class Monomials:
             self._products[key] = self._sorted[np.searchsorted(self._codes, codes)]
         return self._products[key]
 
+    def product(self, left: Monomials, a: Float1D, right: Monomials, b: Float1D) -> Float1D:
+        """Coefficients of the product of two polynomials.
+
+        Examples
+        --------
+        >>> line = monomials(1, 1)
+        >>> monomials(1, 2).product(line, np.array([1.0, 1.0]), line, np.array([-1.0, 1.0]))  # (1 + x) (x - 1)
+        array([-1.,  0.,  1.])
+        """
+        total = np.zeros(len(self))
+        np.add.at(total, self.products(left, right), np.outer(a, b))
+        return total
+
     @cached_property
     def lowered(self) -> list[tuple[Int1D, Int1D, Float1D]]:
         """For every column j: the monomials with ``a_j > 0``, the places of ``z^(a - e_j)``, and ``a_j``."""
@@ -108,43 +121,13 @@ class Monomials:
         array([[ 0., 10.,  3.],
                [ 0.,  3.,  0.]])
         """
-        return self._scattered(self._slopes, coef, self.n_columns, 1)
+        return np.array([self.derivative(coef, j)[self.total < self.degree] for j in range(self.n_columns)])
 
     def hessian(self, coef: Float1D) -> Float2D:
         """Coefficients of the second derivatives, a row for each pair of columns ``j <= k``."""
-        return self._scattered(self._curves, coef, self.n_columns * (self.n_columns + 1) // 2, 2)
-
-    def _scattered(self, entries: tuple[Int1D, Int1D, Float1D], coef: Float1D, n_rows: int, order: int) -> Float2D:
-        places, sources, factors = entries
-        result = np.zeros(n_rows * self._n_lower(order))
-        result[places] = factors * coef[sources]
-        return result.reshape(n_rows, -1)
-
-    def _n_lower(self, order: int) -> int:
-        return int(np.count_nonzero(self.total <= self.degree - order))
-
-    @cached_property
-    def _slopes(self) -> tuple[Int1D, Int1D, Float1D]:
-        """Places of the derivatives in :meth:`gradient`, the monomials that they are of, and their factors."""
-        n_lower = self._n_lower(1)
-        places = [j * n_lower + lower for j, (_, lower, _) in enumerate(self.lowered)]
-        rows, _, powers = zip(*self.lowered, strict=True)
-        return np.concatenate(places), np.concatenate(rows), np.concatenate(powers)
-
-    @cached_property
-    def _curves(self) -> tuple[Int1D, Int1D, Float1D]:
-        """As :attr:`_slopes`, for the second derivatives in :meth:`hessian`."""
-        pairs = [(j, k) for j in range(self.n_columns) for k in range(j, self.n_columns)]
-        places, sources, factors = [], [], []
-        for row, (j, k) in enumerate(pairs):
-            less = np.zeros(self.n_columns, dtype=np.int64)
-            less[j] += 1
-            less[k] += 1
-            high = np.flatnonzero((self.exponents >= less).all(axis=1))
-            places.append(row * self._n_lower(2) + self.places(self.exponents[high] - less))
-            sources.append(high)
-            factors.append((self.exponents[high, j] * (self.exponents[high, k] - (j == k))).astype(np.float64))
-        return np.concatenate(places), np.concatenate(sources), np.concatenate(factors)
+        slopes, n, lower = [self.derivative(coef, j) for j in range(self.n_columns)], self.n_columns, self.total
+        curves = [self.derivative(slopes[j], k)[lower < self.degree - 1] for j in range(n) for k in range(j, n)]
+        return np.array(curves)
 
     def values(self, Z: Float2D) -> Float2D:
         """The monomials on the rows of ``Z``, one monomial per row of the result."""

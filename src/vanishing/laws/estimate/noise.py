@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..._typing import Float1D, Float2D
-from .gmm import FLOOR, LOG_VARIANCE_PRIOR, Conditions, System, smallest_ratio, whitener
+from ..rows.relation import LEFT_BY_ROUNDING
+from .gmm import FLOOR, Conditions, System, smallest_ratio, whitener
 from .moments import ADDITIVE
 
 __all__ = ["deviation_level", "effective_level", "noise_level", "refined_variances", "reweighted"]
-
-_STEPS = 12  # most steps to the fixed point
 
 
 def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D) -> float:
@@ -36,14 +35,11 @@ def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D
     """
     frame = _frame(conditions, support)
     gram, D = _pencil(conditions, profile, frame)
-    level = 0.0
-    for _ in range(_STEPS):
-        ratio, _ = smallest_ratio(_schur(gram(level)), D[1:, 1:])
-        raised = max(level + ratio, 0.0)
-        done = abs(raised - level) < 1e-3 * raised + 1e-15 or raised > 1.0  # a column has no more noise than deviation
+    level, done = 0.0, False
+    while not done:
+        raised = max(level + smallest_ratio(_schur(gram(level)), D[1:, 1:])[0], 0.0)
+        done = raised < 1.001 * level + 1e-15 or raised > 1.0  # a column has no more noise than deviation
         level = raised
-        if done:
-            break
     return float(np.sqrt(level))
 
 
@@ -83,12 +79,9 @@ def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D) ->
 
     A column has no more noise than deviation.
     """
-    covariance, mean = conditions.covariance(c, variances)
-    W = whitener(covariance) / np.sqrt(mean)
+    W = whitener(conditions.covariance(c, variances)[0])
     residual = W.T @ (conditions.means(variances) @ c)
-    slopes = W.T @ conditions.noise_slopes(variances, c)
-    prior = np.eye(len(variances)) / (LOG_VARIANCE_PRIOR * conditions.n_rows)
-    step = -np.linalg.solve(slopes.T @ slopes + prior, slopes.T @ residual)
+    step = -np.linalg.lstsq(W.T @ conditions.noise_slopes(variances, c), residual, LEFT_BY_ROUNDING)[0]
     return np.asarray(np.clip(variances * np.exp(np.clip(step, -1.0, 1.0)), FLOOR**2, 1.0))
 
 

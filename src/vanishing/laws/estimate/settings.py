@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Bool1D, Float1D, Int1D, Int2D
+from ..rows.table import in_table
 from .moments import ADDITIVE
 
 __all__ = ["DENSE", "LAW", "LIKELY", "Attempt", "Settings", "known_noise"]
@@ -61,9 +62,7 @@ class Settings:
             return self
 
         def among(exponents: Int2D, k: int) -> Bool1D:
-            whole = np.zeros((len(exponents), n_columns), dtype=np.int64)
-            whole[:, list(chosen)] = exponents
-            return comparable(whole, k)
+            return comparable(in_table(exponents, chosen, n_columns), k)
 
         return replace(self, comparable=among, classes=None, allowed=None)
 

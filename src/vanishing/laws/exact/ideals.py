@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from math import comb, gcd, inf, lcm
+from math import comb, gcd, inf, lcm, prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +17,16 @@ from ...polynomials.terms import Term, exponents_of
 from ...polynomials.text import monomial_text
 from .modular import combine, null_space, primes, rational, reduced_echelon, residues
 
-__all__ = ["SPARE_ROWS", "ExactLaw", "ExactLaws", "binary_denominator", "exact_laws", "few_points", "groebner"]
+__all__ = [
+    "SPARE_ROWS",
+    "ExactLaw",
+    "ExactLaws",
+    "binary_denominator",
+    "exact_laws",
+    "few_points",
+    "groebner",
+    "rescaled",
+]
 
 #: Exponents of the terms, shape ``(n_terms, n_columns)``, and their integer coefficients.
 ExactLaw: TypeAlias = tuple[Int2D, list[int]]
@@ -68,7 +77,7 @@ def few_points(n_points: int, degree: int) -> str:
     return f"{too_few}: ABM(psi=0) gives the ideal of the points."
 
 
-def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000, max_bits: float = inf) -> ExactLaws:
+def exact_laws(rows: Any, max_degree: int, max_terms: int = 500, max_bits: float = inf) -> ExactLaws:
     """All polynomial laws of integer or rational rows up to a degree, as sparse minimal generators with proof.
 
     Let ``N_d`` be the polynomials of degree at most ``d`` that vanish on every row, and ``M_d = N_(d-1) + sum_j x_j
@@ -80,7 +89,7 @@ def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000, max_bits: floa
     rows : array, shape (n_rows, n_columns)
         Integers of any size, or fractions (dtype object); floating-point numbers are refused.
     max_degree : int
-    max_terms : int, default=1000
+    max_terms : int, default=500
         Degrees with more candidate terms than this are left out.
     max_bits : float, default=inf
         Laws whose coefficients take more bits than this are left out: the rows cannot save as many.
@@ -120,13 +129,29 @@ def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000, max_bits: floa
     """
     check_count("max_degree", max_degree)
     check_count("max_terms", max_terms)
-    points = _points_of(rows)
+    points, denominators = _points_of(rows)
     for prime in primes():
         try:
-            return _laws_modulo(points, max_degree, max_terms, max_bits, prime)
+            laws = _laws_modulo(points, max_degree, max_terms, max_bits, prime)
         except _UnluckyPrimeError:
             continue
+        laws[:] = [(exponents, rescaled(exponents, c, denominators)) for exponents, c in laws]
+        return laws
     raise AssertionError("all primes divide a minor of the monomial matrix")
+
+
+def rescaled(exponents: Int2D, coefficients: Sequence[int], denominators: Sequence[int]) -> list[int]:
+    """Coprime coefficients of a polynomial in ``x``, from those of the same one in the integers ``denominators * x``.
+
+    Examples
+    --------
+    >>> rescaled(np.array([[2], [0]]), [1, -9], [6])  # 36 x^2 = 9
+    [4, -1]
+    """
+    units = [prod(q**e for q, e in zip(denominators, row, strict=True)) for row in exponents.tolist()]
+    scaled = [c * unit for c, unit in zip(coefficients, units, strict=True)]
+    divisor = gcd(*scaled)
+    return [c // divisor for c in scaled]
 
 
 def groebner(laws: Sequence[tuple[Int2D, Sequence[Any]]], names: Sequence[str], order: str = "grevlex") -> list[Any]:
@@ -179,52 +204,27 @@ def binary_denominator(X: Float2D) -> int | None:
 
 @dataclass(frozen=True)
 class _Points:
-    """Rows ``numerators / denominators``; ``denominators`` is None when all are 1."""
+    """Rows of integers of any size."""
 
-    numerators: Array
-    denominators: Array | None
+    X: Array
 
     def at(self, rows: Int1D) -> _Points:
-        return _Points(self.numerators[rows], None if self.denominators is None else self.denominators[rows])
+        return _Points(self.X[rows])
 
-    def values(self, terms: Sequence[Term], degree: int, prime: int) -> Int2D:
-        """``x^a q^(degree - |a|)`` of all rows and terms modulo a prime, with ``q`` the denominator of the row.
-
-        Multiplying a row by ``q^degree`` makes it integer and does not change the null space.
-        """
-        X = residues(self.numerators, prime)
-        one = np.ones(len(X), dtype=np.int64)
-        powers = [one]
-        if self.denominators is not None:
-            for _ in range(degree):
-                powers.append(powers[-1] * residues(self.denominators, prime) % prime)
-        columns: dict[Term, Int1D] = {(): one}
-        values = np.empty((len(X), len(terms)), dtype=np.int64)
-        for k, term in enumerate(terms):
-            column = _product(columns, term, X, prime)
-            values[:, k] = column if self.denominators is None else column * powers[degree - len(term)] % prime
-        return values
-
-    def bound(self, terms: Sequence[Term], coefficients: Sequence[int], degree: int) -> int:
-        """At least ``|sum_a c_a x^a q^(degree - |a|)|`` on every row."""
-        largest = [max(abs(int(column.min())), abs(int(column.max()))) for column in self.numerators.T]
-        q = 1 if self.denominators is None else int(self.denominators.max())
-        total = 0
-        for term, coefficient in zip(terms, coefficients, strict=True):
-            size = abs(coefficient) * q ** (degree - len(term))
-            for variable in term:
-                size *= largest[variable]
-            total += size
-        return total
+    def values(self, terms: Sequence[Term], prime: int) -> Int2D:
+        """All terms on all rows modulo a prime."""
+        X = residues(self.X, prime)
+        columns: dict[Term, Int1D] = {(): np.ones(len(X), dtype=np.int64)}
+        return np.column_stack([_product(columns, term, X, prime) for term in terms])
 
     def violating(self, terms: Sequence[Term], coefficients: Sequence[int]) -> Bool1D:
         """Rows on which the polynomial is not zero: decided modulo primes whose product exceeds its bound."""
-        degree = max(len(term) for term in terms)
-        bound, product = self.bound(terms, coefficients, degree), 1
-        violating = np.zeros(len(self.numerators), dtype=bool)
+        largest = [max(abs(int(column.min())), abs(int(column.max()))) for column in self.X.T]
+        sizes = [prod(largest[j] for j in term) for term in terms]
+        bound, product = sum(abs(c) * size for c, size in zip(coefficients, sizes, strict=True)), 1
+        violating = np.zeros(len(self.X), dtype=bool)
         for prime in primes():
-            values = self.values(terms, degree, prime)
-            scaled = values * np.array([c % prime for c in coefficients], dtype=np.int64) % prime
+            scaled = self.values(terms, prime) * np.array([c % prime for c in coefficients], dtype=np.int64) % prime
             violating |= scaled.sum(axis=1) % prime != 0
             product *= prime
             if product > bound:
@@ -234,11 +234,10 @@ class _Points:
     def distinct(self) -> Int1D:
         """Positions of distinct rows, in random order; compared by 62 bits of a random linear function."""
         random = np.random.default_rng(0)
-        keys = np.zeros(len(self.numerators), dtype=np.int64)
-        columns = [*self.numerators.T] if self.denominators is None else [*self.numerators.T, self.denominators]
+        keys = np.zeros(len(self.X), dtype=np.int64)
         for _, prime in zip(range(2), primes(), strict=False):
             key = np.zeros_like(keys)
-            for column in columns:
+            for column in self.X.T:
                 key = (key + residues(column, prime) * random.integers(1, prime)) % prime
             keys = (keys << 31) | key
         return random.permutation(np.unique(keys, return_index=True)[1])
@@ -255,31 +254,29 @@ class _UnluckyPrimeError(Exception):
     """The prime divides a minor: the null space modulo the prime is larger than the one over the rationals."""
 
 
-def _points_of(rows: Any) -> _Points:
-    """Rows as integers over a denominator for each row."""
+def _points_of(rows: Any) -> tuple[_Points, list[int]]:
+    """Rows as integers over a denominator for each column."""
     table = np.asarray(rows)
     if table.ndim != 2 or table.size == 0:
         raise ValueError(f"rows must have the shape (n_rows, n_columns), at least (1, 1); got {table.shape}.")
     if table.dtype.kind in "bi" or (table.dtype.kind == "u" and table.max() < 2**63):
-        return _Points(table.astype(np.int64), None)
+        return _Points(table.astype(np.int64)), [1] * table.shape[1]
     try:
         if table.dtype.kind not in "uO" or any(isinstance(value, float) for value in table.flat):
             raise TypeError
-        fractions = [[Fraction(value) for value in row] for row in table.tolist()]
+        fractions = [[Fraction(value) for value in column] for column in table.T.tolist()]
     except (TypeError, ValueError):
         raise ValueError(
             f"Exact laws need integers or fractions, got {table.dtype}: convert the rows with fractions.Fraction."
         ) from None
-    denominators = np.array([lcm(*(value.denominator for value in row)) for row in fractions], dtype=object)
-    numerators = np.empty(table.shape, dtype=object)
-    for k, row in enumerate(fractions):
-        numerators[k] = [value.numerator * (denominators[k] // value.denominator) for value in row]
-    return _Points(numerators, None if (denominators == 1).all() else denominators)
+    denominators = [lcm(*(value.denominator for value in column)) for column in fractions]
+    scaled = [[int(q * value) for value in column] for q, column in zip(denominators, fractions, strict=True)]
+    return _Points(np.array(scaled, dtype=object).T), denominators
 
 
 def _laws_modulo(points: _Points, max_degree: int, max_terms: int, max_bits: float, prime: int) -> ExactLaws:
     """Laws with a null space from one prime; raises `_UnluckyPrimeError` when it does not lift."""
-    n_columns = points.numerators.shape[1]
+    n_columns = points.X.shape[1]
     distinct = points.distinct()
     laws = ExactLaws()
     kernel = np.zeros((0, 1), dtype=np.int64)
@@ -294,7 +291,7 @@ def _laws_modulo(points: _Points, max_degree: int, max_terms: int, max_bits: flo
         sample = distinct[: 2 * len(terms) + 50]
         while True:
             here = points.at(sample)
-            R, pivots = reduced_echelon(here.values(terms, degree, prime), prime)
+            R, pivots = reduced_echelon(here.values(terms, prime), prime)
             if len(pivots) > len(distinct) - SPARE_ROWS:
                 laws.why = few_points(len(distinct), degree)
                 return laws
@@ -303,7 +300,7 @@ def _laws_modulo(points: _Points, max_degree: int, max_terms: int, max_bits: flo
             found = [[terms[k] for k in support] for support in supports]
             lifted = [_lifted(here, own, max_bits) for own in found]
             new = [(own, coefficients) for own, coefficients in zip(found, lifted, strict=True) if coefficients]
-            wrong = np.zeros(len(points.numerators), dtype=bool)
+            wrong = np.zeros(len(points.X), dtype=bool)
             for law in new:
                 wrong |= points.violating(*law)
             for own, coefficients in zip(found, lifted, strict=True):
@@ -319,10 +316,9 @@ def _laws_modulo(points: _Points, max_degree: int, max_terms: int, max_bits: flo
 
 def _missed(points: _Points, distinct: Int1D, here: _Points, terms: list[Term], prime: int) -> Int1D:
     """The distinct rows that do not satisfy a relation of terms, which holds on the points ``here``, modulo a prime."""
-    degree = max(len(term) for term in terms)
-    relation = null_space(*reduced_echelon(here.values(terms, degree, prime), prime), prime)[0]
+    relation = null_space(*reduced_echelon(here.values(terms, prime), prime), prime)[0]
     total = np.zeros(len(distinct), dtype=np.int64)
-    for coefficient, values in zip(relation, points.at(distinct).values(terms, degree, prime).T, strict=True):
+    for coefficient, values in zip(relation, points.at(distinct).values(terms, prime).T, strict=True):
         total = (total + coefficient * values) % prime
     missed: Int1D = distinct[total != 0]
     return missed
@@ -413,11 +409,10 @@ def _lifted(points: _Points, terms: list[Term], max_bits: float) -> list[int]:
     Empty if its coefficients take more than ``max_bits``. A ratio of two of them is unique below the square root of
     the modulus; a fraction that is found there is the ratio itself, or has fewer bits than the ratio.
     """
-    degree = max(len(term) for term in terms)
     lifted: list[int] | None = None
     modulus = 1
     for prime in primes():
-        basis = null_space(*reduced_echelon(points.values(terms, degree, prime), prime), prime)
+        basis = null_space(*reduced_echelon(points.values(terms, prime), prime), prime)
         if len(basis) == 0:
             raise _UnluckyPrimeError
         if len(basis) > 1 or not basis.all():

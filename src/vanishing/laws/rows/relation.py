@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Bool1D, Float1D, Float2D, Int1D, Int2D
+from ...constants import ROUNDING
 
 __all__ = [
-    "GRADIENTS",
     "HALF_OF_NORMAL",
     "LEFT_BY_ROUNDING",
+    "MANY_ROWS",
     "MIDDLE",
-    "NEIGHBOURS",
     "PARALLEL",
     "REACH",
     "ROUNDED",
     "SEED",
+    "SOME_ROWS",
     "Relation",
     "information",
     "middle_spread",
@@ -34,12 +35,11 @@ ROUNDED = 1e-9  # share of a size that float64 may leave of zero on a row
 REACH = 3.0  # deviations of its noise within which a row obeys a relation
 LEFT_BY_ROUNDING = 1e-7  # deviations that float64 may leave in moments, and in relations fitted to them
 MIDDLE = (0.16, 0.84)  # quantiles between which a normal column has its middle: two standard deviations
-GRADIENTS = 200  # rows at which gradients are compared
+SOME_ROWS, MANY_ROWS = 200, 2000  # rows at which gradients and many equations are compared; rows of better ones
 PARALLEL = 0.15  # singular value of unit gradients, in deviations, below which these count as dependent
 HALF_OF_NORMAL = 0.6744897501960817  # standard normal deviations that half of all values are within
-_ROUNDING = 4.0 * np.finfo(np.float64).eps  # what float64 leaves of zero in a sum of terms, over their sizes
 _NEWTON_STEPS = 6  # onto other relations
-NEIGHBOURS = 12  # rows beside a row whose mean distance predicts its own
+_NEIGHBOURS = 12  # rows beside a row whose mean distance predicts its own
 
 
 def middle_spread(X: Float2D) -> Float1D:
@@ -118,14 +118,10 @@ class Relation:
         spread = middle_spread(self.Z)
         self.spread = np.where(spread > 0.0, spread, 1.0)
         self.level: Any = 0.0
+        self.shares: Any = 1.0  # of each value, that count as a deviation of multiplicative noise
         if groups is not None:
             values, _ = self.values_and_slopes(self.Z)
             self.level = (np.bincount(groups, values) / np.bincount(groups))[groups]
-
-    @property
-    def n_terms(self) -> int:
-        """Number of terms."""
-        return len(self.coef)
 
     @property
     def degree(self) -> int:
@@ -151,7 +147,7 @@ class Relation:
 
     def units(self, Z: Float2D) -> Float2D:
         """What a deviation is in each column of each row."""
-        return np.abs(Z) if self.multiplicative else np.broadcast_to(self.spread, Z.shape)
+        return np.abs(Z) * self.shares if self.multiplicative else np.broadcast_to(self.spread, Z.shape)
 
     def values_and_slopes(self, Z: Float2D) -> tuple[Float1D, Float2D]:
         """``g`` and its derivatives; values within the rounding of their terms are 0."""
@@ -160,7 +156,7 @@ class Relation:
         factors = np.array([powers[j][self.exponents[:, j]] for j in range(n)])  # columns, terms, rows
         terms = self.coef[:, None] * np.prod(factors, axis=0)
         values = terms.sum(axis=0)
-        values[np.abs(values) <= _ROUNDING * np.abs(terms).sum(axis=0)] = 0.0
+        values[np.abs(values) <= ROUNDING * np.abs(terms).sum(axis=0)] = 0.0
         slopes = np.zeros((n_rows, n))
         for j in range(n):
             used = np.flatnonzero(self.exponents[:, j])
@@ -188,6 +184,13 @@ class Relation:
         steepness = np.maximum(((slopes * self.units(self.Z)) ** 2).sum(axis=1), 1e-300)
         return float(np.mean(((slopes * steps / self.size) ** 2).sum(axis=1) / steepness) / 12.0)
 
+    def noise_in_deviations(self) -> float:
+        """Noise by the mean distance, in deviations of the columns: of their logarithms, for a share of the values."""
+        scaled = copy(self)
+        if self.multiplicative:
+            scaled.shares = middle_spread(np.log(np.maximum(np.abs(self.Z), 1e-300)))
+        return float(np.mean(scaled.distance(self.Z)) * np.sqrt(np.pi / 2.0))
+
     def tolerance(self, *, exact: bool = False) -> float:
         """The distance within which rows obey: three deviations, by the nearer half of them (four fifths if exact)."""
         distance = self.distance(self.Z)
@@ -199,13 +202,6 @@ class Relation:
     def share(self, reach: float) -> float:
         """The share of rows within a distance."""
         return share_within(self.distance(self.Z), reach)
-
-    def pins(self, column: int, random: np.random.Generator) -> float:
-        """Bits a row that the relation says about a column: how seldom rows obey with draws from its own values."""
-        place, reach = self.columns.index(column), self.tolerance()
-        drawn = self.Z.copy()
-        drawn[:, place] = random.permutation(drawn[:, place])
-        return information(self.share(reach), share_within(self.distance(drawn), reach))
 
 
 def _powers(column: Float1D, highest: int) -> Float2D:
@@ -244,11 +240,11 @@ def moved_onto(relations: Sequence[Relation], X: Float2D) -> tuple[Float2D, list
         return rows, [relation.distance(relation.scaled(rows), 0.0) for relation in relations]
 
 
-def predictable(distance: Float1D, neighbours: Int2D | None = None, explained: float = 0.0) -> float:
+def predictable(distance: Float1D, explained: float = 0.0) -> float:
     """Share of the distances' variance that the mean of neighbouring rows predicts, ``E[r mean(r of neighbours)]``.
 
     What rounding explains does not count, and neither do three standard errors ``sqrt(2 / (n_rows n_neighbours))``.
-    Neighbours are the rows before and after, unless they are given, a row of them for each row.
+    Neighbours are the rows before and after.
 
     Examples
     --------
@@ -259,17 +255,13 @@ def predictable(distance: Float1D, neighbours: Int2D | None = None, explained: f
     """
     residual = distance - distance.mean()
     variance = float(np.mean(residual**2))
-    if neighbours is None:
-        half = min(NEIGHBOURS, len(residual) // 4) // 2
-        sums = np.cumsum(np.r_[0.0, residual])
-        place = np.arange(len(residual))
-        first, last = np.maximum(place - half, 0), np.minimum(place + half + 1, len(residual))
-        means, number = (sums[last] - sums[first] - residual) / np.maximum(last - first - 1, 1), 2 * half
-    else:
-        means, number = residual[neighbours].mean(axis=1), neighbours.shape[1]
-    if not (variance > 0.0 and number):
+    half = min(_NEIGHBOURS, len(residual) // 4) // 2
+    if not (variance > 0.0 and half):
         return 0.0
-    chance = REACH * float(np.sqrt(2.0 / (len(residual) * number)))
+    sums, place = np.cumsum(np.r_[0.0, residual]), np.arange(len(residual))
+    first, last = np.maximum(place - half, 0), np.minimum(place + half + 1, len(residual))
+    means = (sums[last] - sums[first] - residual) / np.maximum(last - first - 1, 1)
+    chance = REACH / float(np.sqrt(len(residual) * half))
     return max((float(np.mean(residual * means)) - explained) / variance - chance, 0.0)
 
 

@@ -26,7 +26,7 @@ from ...rows.reading import (
 )
 from ...rows.sampling import Lowest, fold_numbers, lowest_of, lowest_of_both
 
-__all__ = ["Table", "column_names", "read_table", "standardised", "take"]
+__all__ = ["Table", "column_names", "in_table", "read_table", "standardised", "take"]
 
 SELECTED = 10_000  # rows that the search looks at; all others confirm its laws
 _LARGEST = 1e50  # typical size of a column, or its inverse: float64 holds the powers that laws have
@@ -129,6 +129,19 @@ def _within_range(X: Float2D) -> tuple[Float2D, tuple[int, ...]]:
     beyond = (typical > _LARGEST) | (typical < 1.0 / _LARGEST)
     X = np.where(np.abs(X) < _LARGEST**-2, 0.0, np.clip(X, -largest, largest))
     return X, tuple(int(j) for j in np.flatnonzero(beyond))
+
+
+def in_table(values: Array, kept: Sequence[int], n_columns: int) -> Array:
+    """Values of the columns ``kept``, along the last axis, among zeros for all others.
+
+    Examples
+    --------
+    >>> in_table(np.array([[2, 1]]), [0, 2], 4)
+    array([[2, 0, 1, 0]])
+    """
+    whole = np.zeros((*values.shape[:-1], n_columns), dtype=values.dtype)
+    whole[..., list(kept)] = values
+    return whole
 
 
 def column_names(estimator: Any, names: Sequence[str] | None) -> list[str]:

@@ -8,9 +8,11 @@ of its own, which is right as long as all columns are written in the same base u
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
+from reprlib import repr as shown
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,7 +27,6 @@ Powers: TypeAlias = dict[str, Fraction]
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+")
 _SYMBOL = re.compile(r"[^\W\d_]\w*(?: \w+)*|%|°\w*")  # in a mapping; in a text, a symbol does not end in digits
-_LONGEST_SHOWN = 60  # characters of a unit that a message shows
 _TOKEN = re.compile(
     r"\s*(?:(?P<exponent>(?:\^|\*\*)\s*(?:[-+]?\d+(?:\.\d+)?|\(\s*[-+]?\d+(?:\.\d+)?(?:\s*/\s*\d+)?\s*\)))"
     r"|(?P<operator>[*·/()])|(?P<one>1(?![\d.]))|(?P<symbol>[^\W\d_](?:\w*[^\W\d])?|%|°\w*))\s*"
@@ -131,7 +132,7 @@ def label(powers: Sequence[Any], units: Sequence[str | Mapping[str, Any]]) -> st
 
 def _check_columns(units: Mapping[str, Any], columns: Sequence[str]) -> None:
     if not isinstance(units, Mapping):
-        raise ValueError(f"units must be a mapping from columns to units, such as {{'p': 'Pa'}}; got {_shown(units)}.")
+        raise ValueError(f"units must be a mapping from columns to units, such as {{'p': 'Pa'}}; got {shown(units)}.")
     unknown = [name for name in units if name not in columns]
     if unknown:
         raise ValueError(
@@ -149,8 +150,8 @@ def _dimension(name: str, unit: str | Mapping[str, Any]) -> Powers:
         known = _resolved(symbol)
         if known is None and isinstance(unit, str):
             raise ValueError(
-                f"The unit {_shown(unit)} of column {name!r} has a symbol that pint does not know, {_shown(symbol)}: "
-                f"correct it, or declare it as a base unit of your own with {{{_shown(symbol)}: 1}} in place of the "
+                f"The unit {shown(unit)} of column {name!r} has a symbol that pint does not know, {shown(symbol)}: "
+                f"correct it, or declare it as a base unit of your own with {{{shown(symbol)}: 1}} in place of the "
                 "text."
             )
         total = _product(total, {symbol: Fraction(1)} if known is None else known, power)
@@ -188,13 +189,17 @@ def _read(name: str, unit: str | Mapping[str, Any]) -> Powers:
     if isinstance(unit, Mapping):
         return _read_mapping(name, unit)
     if not isinstance(unit, str):
-        raise ValueError(f"The unit of {name!r} must be a text such as 'm/s^2' or a mapping; got {_shown(unit)}.")
+        raise ValueError(f"The unit of {name!r} must be a text such as 'm/s^2' or a mapping; got {shown(unit)}.")
     raised = _RAISED.sub(lambda match: f"^({match[0].translate(_SUPERSCRIPTS)})", unit).replace("%", "percent")
     try:
-        return _powers(list(_tokens(raised)))
-    except (_NotAUnitError, ZeroDivisionError, ValueError):  # as for ^(1/0), and for exponents of thousands of digits
+        tokens = deque(_tokens(raised))
+        powers = _powers(tokens)
+        if tokens:
+            raise _NotAUnitError
+        return powers
+    except (_NotAUnitError, ZeroDivisionError, ValueError, RecursionError):  # as for ^(1/0), or a thousand brackets
         raise ValueError(
-            f"Can't read the unit {_shown(unit)} of {name!r}: write powers of symbols, such as 'kg*m^2/s^2', or '1'."
+            f"Can't read the unit {shown(unit)} of {name!r}: write powers of symbols, such as 'kg*m^2/s^2', or '1'."
         ) from None
 
 
@@ -203,21 +208,15 @@ def _read_mapping(name: str, unit: Mapping[str, Any]) -> Powers:
         powers = {str(symbol): Fraction(power) for symbol, power in unit.items() if power}
     except (TypeError, ValueError, ArithmeticError):  # as for None, "two", infinity
         raise ValueError(
-            f"The unit of {name!r} must map symbols to numbers, such as {{'m': 1, 's': -2}}; got {_shown(unit)}."
+            f"The unit of {name!r} must map symbols to numbers, such as {{'m': 1, 's': -2}}; got {shown(unit)}."
         ) from None
     for symbol in powers:
         if not _SYMBOL.fullmatch(symbol):
             raise ValueError(
                 f"The unit of {name!r} must map symbols to numbers, such as {{'m': 1, 's': -2}}; the symbol "
-                f"{_shown(symbol)} must start with a letter, and have letters, digits and underscores."
+                f"{shown(symbol)} must start with a letter, and have letters, digits and underscores."
             )
     return powers
-
-
-def _shown(value: object) -> str:
-    """A value in a message, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 class _NotAUnitError(Exception):
@@ -235,62 +234,34 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         position = match.end()
 
 
-def _powers(tokens: list[tuple[str, str]]) -> Powers:
-    """The exponents of the symbols of an expression, in one pass from left to right.
+def _powers(tokens: deque[tuple[str, str]]) -> Powers:
+    """The exponents of the symbols of a product, which takes its tokens up to a closing bracket.
 
     A factor is a symbol, a 1 or a bracket, perhaps with an exponent; factors follow each other with ``*``, ``/`` or
-    nothing in between, and a slash divides by the next factor alone. The exponent of a symbol is the product of its
-    own and those of the brackets around it, which stand behind them: the places of the closing ones are found first.
+    nothing in between, and a slash divides by the next factor alone.
     """
-    closing = _closing_brackets(tokens)
     total: Powers = {}
-    around = [Fraction(1)]  # exponents of the open brackets, each times those around it
-    sign, expected = 1, True  # sign of the next factor; whether one has to follow
-    for place, (kind, text) in enumerate(tokens):
-        if kind == "exponent":
-            if expected or tokens[place - 1][0] == "exponent":
-                raise _NotAUnitError
-            continue
-        if text in "*·/":
-            if expected:
-                raise _NotAUnitError
-            sign, expected = -1 if text == "/" else 1, True
-            continue
-        if text == ")":
-            if expected:
-                raise _NotAUnitError
-            around.pop()
-            continue
-        power = sign * around[-1] * _exponent(tokens, closing.get(place, place) + 1)
-        sign, expected = 1, text == "("
+    sign = 1
+    while True:
+        kind, text = tokens.popleft() if tokens else ("", "")
         if text == "(":
-            around.append(power)
-        elif kind == "symbol":
-            total[text] = total.get(text, Fraction(0)) + power
-    if expected:
-        raise _NotAUnitError
-    return {symbol: power for symbol, power in total.items() if power}
-
-
-def _closing_brackets(tokens: list[tuple[str, str]]) -> dict[int, int]:
-    """The place of the closing bracket for that of each opening one."""
-    places, opened = {}, []
-    for place, (_, text) in enumerate(tokens):
-        if text == "(":
-            opened.append(place)
-        elif text == ")":
-            if not opened:
+            factor = _powers(tokens)
+            kind, text = tokens.popleft() if tokens else ("", "")
+            if text != ")":
                 raise _NotAUnitError
-            places[opened.pop()] = place
-    if opened:
-        raise _NotAUnitError
-    return places
-
-
-def _exponent(tokens: list[tuple[str, str]], place: int) -> Fraction:
-    """The exponent that stands at a place; 1 if there is none."""
-    kind, text = tokens[place] if place < len(tokens) else ("", "")
-    return Fraction(re.sub(r"[\s()^*]", "", text)) if kind == "exponent" else Fraction(1)
+        elif kind in ("symbol", "one"):
+            factor = {text: Fraction(1)} if kind == "symbol" else {}
+        else:
+            raise _NotAUnitError
+        exponent = tokens.popleft()[1] if tokens and tokens[0][0] == "exponent" else "1"
+        power = sign * Fraction(re.sub(r"[\s()^*]", "", exponent))
+        for symbol, own in factor.items():
+            total[symbol] = total.get(symbol, Fraction(0)) + power * own
+        if not tokens or tokens[0][1] == ")":
+            return {symbol: power for symbol, power in total.items() if power}
+        sign = -1 if tokens[0][1] == "/" else 1
+        if tokens[0][0] == "operator" and tokens[0][1] != "(":
+            tokens.popleft()
 
 
 def _product(left: Powers, right: Powers, power: Fraction) -> Powers:

@@ -12,7 +12,7 @@ from ..rows.relation import ROUNDED
 if TYPE_CHECKING:  # laws ask for their own deviations
     from .law import Law
 
-__all__ = ["standard_deviations"]
+__all__ = ["differentiated", "standard_deviations", "values_of"]
 
 
 def standard_deviations(law: Law, X: Float2D) -> tuple[Float1D, Float1D]:
@@ -43,16 +43,16 @@ def standard_deviations(law: Law, X: Float2D) -> tuple[Float1D, Float1D]:
     bias = np.zeros(len(rows))
     variance = (terms**2) @ law.stderr**2 + (ROUNDED * (np.abs(terms) @ np.abs(law.coef))) ** 2
     for a, j in enumerate(used):
-        slopes, lower = _differentiated(law.coef, law.exponents, j)
-        variance += (_values(slopes, lower, rows) * sigma[:, j]) ** 2
+        slopes, lower = differentiated(law.coef, law.exponents, j)
+        variance += (values_of(slopes, lower, rows) * sigma[:, j]) ** 2
         for k in used[a:]:
-            curvature = _values(*_differentiated(slopes, lower, k), rows) * sigma[:, j] * sigma[:, k]
+            curvature = values_of(*differentiated(slopes, lower, k), rows) * sigma[:, j] * sigma[:, k]
             variance += curvature**2 * (0.5 if j == k else 1.0)
             bias += 0.5 * curvature if j == k else 0.0
     return terms @ law.coef - bias, np.sqrt(variance)
 
 
-def _differentiated(coef: Float1D, exponents: Int2D, j: int) -> tuple[Float1D, Int2D]:
+def differentiated(coef: Float1D, exponents: Int2D, j: int) -> tuple[Float1D, Int2D]:
     """Coefficients and exponents of the derivative by column ``j``."""
     kept: Int1D = np.flatnonzero(exponents[:, j])
     lower = exponents[kept].copy()
@@ -60,7 +60,7 @@ def _differentiated(coef: Float1D, exponents: Int2D, j: int) -> tuple[Float1D, I
     return coef[kept] * exponents[kept, j], lower
 
 
-def _values(coef: Float1D, exponents: Int2D, rows: Float2D) -> Float1D:
+def values_of(coef: Float1D, exponents: Int2D, rows: Float2D) -> Float1D:
     """A polynomial on rows."""
     terms = (c * np.prod(rows**e, axis=1) for c, e in zip(coef, exponents, strict=True))
     return np.asarray(sum(terms, np.zeros(len(rows))))

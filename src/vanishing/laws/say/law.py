@@ -10,16 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._typing import Float1D, Float2D, Int1D, Int2D
-from ...display import counted
+from ...constants import WIDE
+from ...display import counted, in_percent
 from ...files.fields import Flag, Integer, MayBeMissing, Number, Numbers, Optional, Ratio, Text, TupleOf, require
 from ...files.saved import Saved
 from ...polynomials.text import distinct_names
-from .deviations import standard_deviations
+from .deviations import differentiated, standard_deviations, values_of
 from .equation import coordinate_names, equation, monomial, number, with_error
 
 __all__ = ["Law", "sorted_terms"]
-
-_EXCEPTION = 5.0  # deviations of what noise explains, beyond which a row does not obey
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,11 +208,7 @@ class Law(Saved):
 
     def evaluate(self, X: Any) -> Float1D:
         """The polynomial on the rows of ``X``: zero where the law holds (or its conserved value)."""
-        rows = self._rows(X)
-        return np.asarray(
-            sum(c * np.prod(rows**e, axis=1) for c, e in zip(self.coef, self.exponents, strict=True))
-            + np.zeros(len(rows))
-        )
+        return values_of(self.coef, self.exponents, self._rows(X))
 
     def residuals(self, X: Any) -> Float1D:
         """Left side minus right side on the rows of ``X``, in the units of the equation."""
@@ -221,14 +216,8 @@ class Law(Saved):
 
     def gradient(self, X: Any) -> Float2D:
         """Derivatives of the polynomial with respect to the columns, ``(n_samples, n_columns)``."""
-        rows = self._rows(X)
-        slopes = np.zeros_like(rows)
-        for c, e in zip(self.coef, self.exponents, strict=True):
-            for j in np.flatnonzero(e):
-                lower = e.copy()
-                lower[j] -= 1
-                slopes[:, j] += c * e[j] * np.prod(rows**lower, axis=1)
-        return slopes
+        rows, columns = self._rows(X), range(len(self.columns))
+        return np.column_stack([values_of(*differentiated(self.coef, self.exponents, j), rows) for j in columns])
 
     def distance(self, X: Any) -> Float1D:
         """Distances of the rows of ``X`` to first order, ``|g| / |grad g|``, in deviations of the columns."""
@@ -256,9 +245,9 @@ class Law(Saved):
         """
         if X is None:
             return np.array(self.off, dtype=np.int64)
-        residual, deviation = standard_deviations(self, self._rows(X))
+        residual, deviation = standard_deviations(self, self._table(X))
         far = np.abs(residual) / np.maximum(deviation, 1e-300)
-        off = np.flatnonzero(far > _EXCEPTION)
+        off = np.flatnonzero(far > WIDE)
         return np.asarray(off[np.argsort(-far[off], kind="stable")])
 
     def plot(self, X: Any, *, ax: Any = None) -> Any:
@@ -354,35 +343,9 @@ class Law(Saved):
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings, for JSON."""
-        return {
-            "equation": self.equation,
-            "free_equation": self.free_equation,
-            "kind": self.kind,
-            "why": self.why,
-            "columns": list(self.columns),
-            "exponents": self.exponents.tolist(),
-            "coef": self.coef.tolist(),
-            "stderr": self.stderr.tolist(),
-            "rational": [None if exact is None else str(exact) for exact in self.rational],
-            "free_coef": self.free_coef.tolist(),
-            "free_stderr": self.free_stderr.tolist(),
-            "origin": self.origin.tolist(),
-            "noise": [None if s != s else s for s in self.noise.tolist()],
-            "noise_kind": self.noise_kind,
-            "level": self.level,
-            "typical_distance": self.typical_distance,
-            "J": self.J,
-            "dof": self.dof,
-            "p_value": self.p_value,
-            "audits": list(self.audits),
-            "n_rows": self.n_rows,
-            "scale": self.scale.tolist(),
-            "conserved": self.conserved,
-            "units": None if self.units is None else list(self.units),
-            "share": self.share,
-            "within": self.within,
-        }
+        """Plain numbers and strings, for JSON; None for numbers that are not known."""
+        plain = {name: _plain(value) for name, value in vars(self).items() if name not in ("held_out", "off")}
+        return {"equation": self.equation, "free_equation": self.free_equation, **plain}
 
     def __getstate__(self) -> dict[str, Any]:
         """The state with texts in place of fractions: skops then finds built-in types only."""
@@ -409,6 +372,10 @@ class Law(Saved):
 
     def _rows(self, X: Any) -> Float2D:
         """Rows of the table, counted from the origin."""
+        return np.asarray(self._table(X) - self.origin)
+
+    def _table(self, X: Any) -> Float2D:
+        """Rows with the columns of the table."""
         if hasattr(X, "columns") and all(name in X.columns for name in self.columns):
             X = X[list(self.columns)]
         rows = np.asarray(X, dtype=np.float64)
@@ -417,7 +384,17 @@ class Law(Saved):
                 f"X must have the {len(self.columns)} columns of the table ({', '.join(self.columns)}); got shape "
                 f"{rows.shape}."
             )
-        return np.asarray(rows - self.origin)
+        return rows
+
+
+def _plain(value: Any) -> Any:
+    """A value of a law without arrays, tuples, fractions and NaN."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, Fraction):
+        return str(value)
+    return None if value != value else value
 
 
 def _sympy(what: str) -> Any:
@@ -456,7 +433,7 @@ def _percent(share: float) -> str:
 
 def _share_text(law: Law) -> str:
     within = f"within {100.0 * law.within:.2g}%" if law.within > 1e-9 else "exactly"
-    return f"holds on {law.share:.0%} of the rows {within}"
+    return f"holds on {in_percent(law.share)} of the rows {within}"
 
 
 def _nearest_root(powers: Float1D, near: float) -> float:

@@ -23,7 +23,7 @@ from .law import Law
 
 __all__ = ["Laws"]
 
-_FORMAT = 1
+_FORMAT = 1  # version of the JSON
 _NUMBER = re.compile(r"(?<![\w.^])[0-9](?:[0-9,]*[0-9])?(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?%?")  # not within a name
 _ATTEMPT = Record(
     Attempt,

@@ -19,8 +19,6 @@ from .law import Law
 
 __all__ = ["plot_law", "plot_laws", "projection_of"]
 
-_TITLE = 90  # characters of an equation above the pictures
-
 
 def plot_laws(laws: Any, X: Any = None, *, law: int = 0) -> Any:
     """Four pictures of one law: where it holds, distances, J by degree, coefficients.
@@ -51,7 +49,7 @@ def plot_laws(laws: Any, X: Any = None, *, law: int = 0) -> Any:
         plot_distances(chosen, X, ax=figure.add_subplot(2, 2, 2))
         plot_attempts(laws, ax=figure.add_subplot(2, 2, 3))
         plot_coefficients(chosen, ax=figure.add_subplot(2, 2, 4))
-    figure.suptitle(escape(shorten(chosen.equation, _TITLE)), fontsize=12)
+    figure.suptitle(escape(shorten(chosen.equation)), fontsize=12)
     return figure
 
 

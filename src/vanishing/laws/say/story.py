@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Float2D
+from ...constants import WIDE
 from ...plots import plot_attempts, plot_coefficients, plot_distances, plot_residuals
 from ...plots.style import raised
 from ...report.checks import Held, check_values
@@ -20,6 +21,7 @@ from ...report.reported import Subject
 from ...report.tables import Cell, facts, figures, percent, table
 from ...rows.protocol import Rows
 from ...rows.reading import read_rows
+from ..rows.relation import LEFT_BY_ROUNDING
 from .equation import number as digits_of
 from .equation import with_error
 from .law import Law, degrees_of_freedom
@@ -27,8 +29,6 @@ from .plots import plot_law, projection_of
 
 __all__ = ["laws_story", "rows_of_laws"]
 
-_FAR = 4.0  # noise levels beyond which a row is far off
-_EXACT = 1e-6  # the same for laws that hold up to rounding, in deviations
 _MOST_PICTURES = 3  # laws with pictures
 
 
@@ -66,7 +66,7 @@ def _check(laws: Sequence[Law], subject: Subject) -> Held | None:
     """Distances of all rows from the laws."""
     if not laws:
         return None
-    limits = np.array([max(_FAR * law.level, _EXACT) for law in laws])
+    limits = np.array([max(WIDE * law.level, LEFT_BY_ROUNDING) for law in laws])
     return check_values(subject.rows, lambda X: np.column_stack([law.distance(X) for law in laws]), limits)
 
 
@@ -81,7 +81,7 @@ def _tiles(laws: Any, held: Held | None) -> list[Tile]:
         tiles.append(Tile(f"{min(law.p_value for law in laws):.2g}", "smallest p-value", "of the tests of these laws"))
     if held is not None and len(laws):
         tiles.append(
-            Tile(f"{held.share_beyond.max():.2%}", "of these rows are far off", f"beyond {_FAR:.0f} noise levels")
+            Tile(f"{held.share_beyond.max():.2%}", "of these rows are far off", f"beyond {WIDE:.0f} noise levels")
         )
     return tiles
 
