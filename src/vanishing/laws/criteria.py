@@ -490,7 +490,7 @@ def most_left(relation: Relation, X: Float2D) -> tuple[int, float]:
     distance = relation.signed_distance(relation.Z)
     by_rounding = relation.variance_of_rounding(rounding_steps(X[:, relation.columns]))
     random, shares = np.random.default_rng(SEED), []
-    for column in X.T:
+    for column in moved_onto([relation], X)[0].T:  # noise that moves a row away from the law would sort it, too
         shuffled = random.permutation(len(X))  # rows with one value have no order
         order = shuffled[np.argsort(column[shuffled], kind="stable")]
         shares.append(predictable(distance[order], by_rounding))

@@ -194,7 +194,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         judgement.add(exact)
         if any(law.degree > 1 for law in judgement.between_columns):
             settings = self._settings(table.names, range(n), dims)
-            judgement, attempts = self._with_cores(Judgement(table.X), table, range(n), settings, exact)
+            judgement, attempts = self._with_cores(Judgement(table.X), table, range(n), settings, exact, proven=True)
         elif not judgement.between_columns:
             usable = [j for j in range(n) if j not in table.beyond]
             dependencies, kept = affine_dependencies(table.X, usable) if table.groups is None else ([], usable)
@@ -221,6 +221,8 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         settings: Settings,
         whole: Sequence[Law],
         attempts: Sequence[Attempt] = (),
+        *,
+        proven: bool = False,
     ) -> tuple[Judgement, list[Attempt]]:
         """Laws that all rows obey, or laws that some rows do not obey, whichever are worth more bits."""
         of_all = judgement.copy()
@@ -232,7 +234,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         by_core.add(cores)
         likely = [law for law in of_all.between_columns[n_known:] if law.p_value >= LIKELY]
         attempts = [*attempts, *tried]
-        if likely and not _wins(by_core, of_all, likely, n_known):
+        if likely and not _wins(by_core, of_all, likely, n_known, proven=proven):
             return of_all, attempts
         by_core.add(whole)
         return by_core, attempts
@@ -329,7 +331,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         return np.array([f"law{k}" for k in range(len(self.laws_))], dtype=object)
 
 
-def _wins(by_core: Judgement, of_all: Judgement, likely: Sequence[Law], n_known: int) -> bool:
+def _wins(by_core: Judgement, of_all: Judgement, likely: Sequence[Law], n_known: int, *, proven: bool) -> bool:
     """Whether laws with exceptions are better than laws of all rows: worth more bits, or a factor of one.
 
     The product of a law and the equation of its exceptions is obeyed by all rows, and says less about each. Where both
@@ -339,7 +341,7 @@ def _wins(by_core: Judgement, of_all: Judgement, likely: Sequence[Law], n_known:
     if not cores:
         return False
     for core in cores:
-        if core.share > _MOST and any(_is_product(law, core, X) for law in likely):
+        if core.share > _MOST and any(_is_product(law, core, X, proven=proven) for law in likely):
             return True
     for law in likely:
         if _same_terms(cores[0], law) or (follows_from(law, cores[0], X) and follows_from(cores[0], law, X)):
@@ -347,18 +349,18 @@ def _wins(by_core: Judgement, of_all: Judgement, likely: Sequence[Law], n_known:
     return by_core.net > of_all.net
 
 
-def _is_product(law: Law, core: Law, X: Float2D) -> bool:
+def _is_product(law: Law, core: Law, X: Float2D, *, proven: bool) -> bool:
     """Whether a law of all rows is another one times an equation of its exceptions that is no law by itself.
 
-    With noise it never is: the product is near to zero on many other rows. An exact equation of the exceptions is a law
-    if the values that it gives take ``STRONG`` bits more than the product is longer.
+    Among measured values it never is: one slip, such as a factor of ten, obeys an equation, too. Among integers, such
+    as the states of a program, of which the law is ``proven``, it is one if the values that it gives take ``STRONG``
+    bits more than the product is longer.
     """
     if core.degree >= law.degree or not follows_from(law, core, X):
         return False
     n_values = min(len(np.unique(X[:, core.columns.index(name)])) for name in core.variables)
     given = (1.0 - core.share) * len(X) * log2(n_values)
-    longer = bits_of_equation(law, len(X)) - bits_of_equation(core, len(X))
-    return law.kind != "exact" or given <= longer + STRONG
+    return not proven or given <= bits_of_equation(law, len(X)) - bits_of_equation(core, len(X)) + STRONG
 
 
 def _same_terms(law: Law, other: Law) -> bool:
