@@ -169,7 +169,7 @@ class GammaTail:
         --------
         >>> tail = GammaTail.of_moments(4.0, 8.0)
         >>> round(tail.threshold(0.05), 3), tail.p_values(tail.threshold(0.05)).round(6)
-        (1.009, np.float64(0.05))
+        (1.758, np.float64(0.05))
         """
         shape, scale = mean**2 / variance, variance / mean
         middle, high = np.log(stats.gamma(shape, scale=scale).isf([0.5, USUAL_RATE]))

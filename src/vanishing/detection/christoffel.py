@@ -241,12 +241,12 @@ class Christoffel:
     def of_values(self, values: Any) -> Any:
         """q of values of the monomials, but for the penalty of exact relations."""
         whitening, namespace = on_device_of(values, self.whitening), namespace_of(values)
-        q = namespace.zeros_like(values[0])
+        q = namespace.zeros_like(values[0, ...])
         n_rows = isqrt(self.n_terms)  # at once: fewer save products, more use the cache
         for start in range(0, self.n_terms, n_rows):
-            stop = start + n_rows
+            stop = min(start + n_rows, self.n_terms)
             last = stop if self._is_triangular else self.n_terms
-            q += namespace.sum((whitening[start:stop, :last] @ values[:last]) ** 2, axis=0)
+            q += namespace.sum((whitening[start:stop, :last] @ values[:last, ...]) ** 2, axis=0)
         return q
 
     @cached_property

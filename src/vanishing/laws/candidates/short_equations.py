@@ -16,6 +16,7 @@ __all__ = ["exponent_vectors", "nearest_exponents", "term_sets"]
 
 _CANDIDATES = 25_000  # equations of one kind that are compared; degrees and exponents are as large as that allows
 _LARGEST_EXPONENT, _LARGEST_DEGREE = 6, 3  # of power laws; of equations of three and four terms
+_LARGEST_NEAREST = 8  # exponent that logarithms propose: these are few, so they may be larger than those of a search
 
 
 @lru_cache(maxsize=16)
@@ -51,7 +52,7 @@ def nearest_exponents(logs: Float2D) -> Int2D:
         half = float(np.median(distance))
         narrower, width, near = half < width, half, distance <= half
     a = a / unit
-    scaled = np.round(a / np.abs(a).max() * np.arange(1, _LARGEST_EXPONENT + 1)[:, None]).astype(np.int64)
+    scaled = np.round(a / np.abs(a).max() * np.arange(1, _LARGEST_NEAREST + 1)[:, None]).astype(np.int64)
     vectors = scaled // np.gcd.reduce(scaled, axis=1)[:, None]
     vectors = vectors[(vectors != 0).sum(axis=1) > 1]
     first = np.take_along_axis(vectors, (vectors != 0).argmax(axis=1)[:, None], axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -344,7 +344,8 @@ class Law(Saved):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON; None for numbers that are not known."""
-        plain = {name: _plain(value) for name, value in vars(self).items() if name not in ("held_out", "off")}
+        names = [each.name for each in fields(self) if each.name not in ("held_out", "off")]
+        plain = {name: _plain(getattr(self, name)) for name in names}
         return {"equation": self.equation, "free_equation": self.free_equation, **plain}
 
     def __getstate__(self) -> dict[str, Any]:
