@@ -69,6 +69,7 @@ def test_halves_are_fitted_to_the_rows_on_either_side(estimator):
     assert {name.split(":")[0] for name in names} >= {"0", "0, half 1", "0, half 2", "2, half 2"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", LABELLED, ids=name_of)
 def test_every_source_has_the_same_halves(make, tmp_path):
     X, y = three_classes()

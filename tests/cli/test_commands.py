@@ -255,6 +255,7 @@ def test_a_check_needs_the_columns_that_its_equations_use_and_no_others(story, c
         assert run(capsys, "check", f"{command}.vi", "pipes.csv").startswith("300 rows: passed")
 
 
+@pytest.mark.slow
 def test_laws_and_rules_leave_out_rows_with_gaps(story, capsys):
     for name, command in (("pipes.csv", "laws"), ("invoices.csv", "rules")):
         table = pd.read_csv(name)
@@ -291,6 +292,7 @@ def test_laws_of_moments_are_those_of_their_rows(story, capsys):
     assert "need moments of --degree 5 or more" in found
 
 
+@pytest.mark.slow
 def test_the_table_of_a_law_passes_although_noise_makes_some_rows_offend(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

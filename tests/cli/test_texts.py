@@ -85,6 +85,7 @@ def test_all_unusable_columns_are_named_at_once_with_the_flag(suffix, customers,
     assert not (tmp_path / "left.vi").exists()
 
 
+@pytest.mark.slow
 def test_a_classifier_is_chosen_by_what_the_flags_ask_for(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -65,6 +65,7 @@ def test_the_shift_of_independent_rows_is_tested_as_a_mean(detector_and_rows):
     assert found["p_value"][0] == pytest.approx(2.0 * min(2.0 * norm.sf(z), norm.sf(of_alarms)), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Only about", "ignore:The level of")
 def test_normal_rows_that_follow_each_other_do_not_drift():
     found = []

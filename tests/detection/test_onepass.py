@@ -42,6 +42,7 @@ def test_values_are_clipped_though_their_limits_were_not_known():
     assert 10 < n_clipped < first.collected.n_far < 3000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

@@ -62,6 +62,7 @@ def in_duckdb(query, table, is_null):
     return connection.execute(query).df()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("kind", MODELS)
 def test_rows_without_a_value_have_none_in_sql(kind, odd, model_of):

@@ -69,6 +69,7 @@ def model_of(estimator, X, weights=None):
     return np.concatenate([[model.n_basis_, model.degree_, len(model.generators_)], model.generators_.coef.ravel()])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", [name for name in SMALL if name not in ("ihb", "mean-square")])

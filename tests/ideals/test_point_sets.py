@@ -21,6 +21,7 @@ def test_order_ideals_of_points_are_those_of_rational_arithmetic(name):
     assert wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST_ORDER_METHODS)
 def test_first_order_methods_find_the_order_ideals_of_points(name):
     wrong = []

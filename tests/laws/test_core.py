@@ -169,6 +169,7 @@ def test_an_equation_may_have_to_contain_a_column():
     assert all(3 in core.columns for core in find_cores(X, needed=[3]))
 
 
+@pytest.mark.slow
 def test_of_equations_that_rows_do_not_tell_apart_the_one_with_plain_numbers_is_a_law():
     # A mean of lengths that hardly differ is geometric as well as arithmetic: depth^2*x*y = 10,000*z^2 within 0.01%.
     random = np.random.default_rng(0)

@@ -311,6 +311,7 @@ def test_products_that_vanish_by_each_factor_are_laws(level, rng):
     assert found(np.where(first, np.cos(x), 0.0), np.where(first, np.sin(x), y)) == ["x^3 + x*y^2 = x"]
 
 
+@pytest.mark.slow
 def test_a_column_that_is_linear_in_a_law_counts_from_zero():
     """All three columns are hundreds of deviations from zero, and only one of them is squared."""
     rng = np.random.default_rng(17)

@@ -29,6 +29,7 @@ def test_all_rows_confirm_what_some_have_shown(large_gas):
     assert law.stderr[1] < some.stderr[1] / 2.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", [(1.0, 1.0, 1.0, 1.0), (1.0, 1.2, 0.9, 1.0)])
 def test_many_rows_do_not_reject_a_true_law(shares, rng):
     """Neither because the selected rows have slightly other deviations, nor because columns have other noise levels."""
@@ -132,6 +133,7 @@ def holed_gas(rng):
     return table, table.dropna()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_rows_with_gaps_are_left_out_and_counted(on_disk, holed_gas, tmp_path):
     table, complete = holed_gas

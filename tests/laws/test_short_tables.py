@@ -50,6 +50,7 @@ def swings(seed, n_rows):
     return np.column_stack([length, np.sqrt(PENDULUM * length) * (1.0 + 0.01 * rng.normal(size=n_rows))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [20, 60])
 @pytest.mark.parametrize("options", [{"units": {"L": "m", "T": "s"}}, {"snap": False}])
 def test_the_constant_of_a_pendulum_is_an_estimate_with_its_error(options, n_rows):

@@ -24,6 +24,7 @@ def test_weights_of_sums_are_those_of_the_rows(rng):
     assert np.allclose(by_sums.unit, by_rows.unit)
 
 
+@pytest.mark.slow
 def test_two_sites_find_the_law_of_all_their_rows(rng):
     X = with_noise(gas(rng, 4000), 0.01, rng)
     sites = [Moments(4, degree=5).update(X[:1500]), Moments(4, degree=5).update(X[1500:])]

@@ -11,6 +11,7 @@ dask = pytest.importorskip("dask", reason="needs dask: pip install 'vanishing[da
 pd = pytest.importorskip("pandas", reason="dask.dataframe needs pandas")
 dd = pytest.importorskip("dask.dataframe", reason="needs dask: pip install 'vanishing[dask]'")
 pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+pytestmark = pytest.mark.slow
 
 COLUMNS = ["a", "b", "c"]
 N_PARTITIONS = 12
@@ -107,7 +108,6 @@ def assert_same_scores(found, expected):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Dask currently has limited support for converting pandas extension dtypes")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("maker", MAKERS)
@@ -187,7 +187,6 @@ def in_memory(d):
     return columns, *dask.compute(labels, weights)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Dask currently has limited support for converting pandas extension dtypes")
 @pytest.mark.parametrize("shape", [arrays, frame_beside_arrays, array_beside_series, in_memory])
 def test_a_shuffle_that_is_not_shared_is_refused(shape, expected):
