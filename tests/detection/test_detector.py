@@ -221,7 +221,7 @@ def tumours():
     return load_breast_cancer().data[:, [0, 2, 3, 20, 22, 23]]
 
 
-def same_model(one, two, new, other_new):
+def assert_same_model(one, two, new, other_new):
     np.testing.assert_allclose(one.score_samples(new), two.score_samples(other_new), rtol=1e-6, atol=1e-6)
     assert one.offset_ == pytest.approx(two.offset_, abs=1e-6)
     assert len(one.generators_) == len(two.generators_)
@@ -234,7 +234,7 @@ def test_weights_count_like_repeated_rows(table, request):
     counts = np.random.default_rng(0).integers(0, 4, len(X))
     weighted = VanishingIdealDetector(contamination=0.1).fit(X, sample_weight=counts)
     repeated = VanishingIdealDetector(contamination=0.1).fit(np.repeat(X, counts, axis=0))
-    same_model(weighted, repeated, X * 1.01, X * 1.01)
+    assert_same_model(weighted, repeated, X * 1.01, X * 1.01)
 
 
 @pytest.mark.slow
@@ -248,7 +248,7 @@ def test_repeated_rows_count_like_weights_in_any_order_beyond_the_block_that_is_
     weighted = VanishingIdealDetector(series=False).fit(tumours, sample_weight=counts)
     for _ in range(2):
         shuffled = VanishingIdealDetector(series=False).fit(repeated[rng.permutation(len(repeated))])
-        same_model(weighted, shuffled, tumours * 1.01, tumours * 1.01)
+        assert_same_model(weighted, shuffled, tumours * 1.01, tumours * 1.01)
 
 
 @pytest.mark.slow
@@ -259,8 +259,8 @@ def test_the_order_of_rows_and_columns_does_not_matter(table, seed, request):
     rng = np.random.default_rng(seed)
     rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
     one = VanishingIdealDetector().fit(X)
-    same_model(one, VanishingIdealDetector().fit(X[rows]), X * 1.01, X * 1.01)
-    same_model(one, VanishingIdealDetector().fit(X[:, columns]), X * 1.01, X[:, columns] * 1.01)
+    assert_same_model(one, VanishingIdealDetector().fit(X[rows]), X * 1.01, X * 1.01)
+    assert_same_model(one, VanishingIdealDetector().fit(X[:, columns]), X * 1.01, X[:, columns] * 1.01)
 
 
 def test_the_number_of_threads_does_not_change_a_bit(ring):

@@ -324,8 +324,8 @@ def _left_out(mixture: Mixture, strength: float, values: Float2D, labels: Int1D,
     shrinkage = np.maximum(1.0 - u * size / rest * (1.0 + strength) * t, 1e-3)
     distance = (rest + pull) * (size / rest) ** 2 * t / shrinkage
     values = values + np.log(total / np.maximum(total - u, 1e-300))
-    growth = pull * np.log((size + pull) / (rest + pull)) + np.log(shrinkage)  # of the determinant
-    heights = heights + np.log(rest / size * total / np.maximum(total - u, 1e-300)) - growth / 2.0
+    log_determinant = pull * np.log((size + pull) / (rest + pull)) + np.log(shrinkage)  # without the row, less with it
+    heights = heights + np.log(rest / size * total / np.maximum(total - u, 1e-300)) - log_determinant / 2.0
     values[labels, rows] = np.where(alone, -np.inf, heights - distance / 2.0)
     if len(mixture.sizes) == 1 and alone.any():
         return np.zeros(len(labels))

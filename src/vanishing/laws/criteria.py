@@ -5,14 +5,14 @@
    that still does after column j was drawn anew, and ``KL(p || q_j)`` the bits a row that the equation says about it.
    The least of them, times the number of distinct rows, has to exceed the length of the equation. An interpolant pays
    for its coefficients, and a product with a small factor pins none of its columns. With exceptions, each column
-   gains more than it takes to say which rows obey. An exact curve with more than a few coefficients that are longer
-   than real numbers would be glues cases together.
-2. *Nothing unseen.* A test of so many rows would see a small departure from the law, or its numbers are plain: a few
-   rows near a regression do not tell a law with noise from columns that merely correlate.
+   gains more than it takes to say which rows obey. An exact curve with many coefficients longer than the real
+   numbers that a fit would give glues several cases together.
+2. *Nothing unseen.* The rows suffice to detect a small departure from the law, or its coefficients are rational. A few
+   rows near a regression cannot tell a law with noise from correlated columns.
 3. *Width between rows.* The relation holds between the steps from row to row, too, not only between the columns:
    trends that columns have in common drop out.
-4. *Nothing left.* The distances of the rows that obey are no smooth function of a column. If they are, that column
-   belongs into the law, or the law holds only where that column hardly varies.
+4. *Nothing left.* The distances of the rows that obey do not vary smoothly with a column. If they do, that column
+   belongs in the law, or the law holds only where that column hardly varies.
 5. *New bits.* Points that obey the laws known so far do not obey this one by themselves: squares, products and
    multiples of a law, which have a higher degree or its terms and more, say nothing new.
 """

@@ -350,11 +350,11 @@ def _wins(by_core: Judgement, of_all: Judgement, likely: Sequence[Law], n_known:
 
 
 def _is_product(law: Law, core: Law, X: Float2D, *, proven: bool) -> bool:
-    """Whether a law of all rows is another one times an equation of its exceptions that is no law by itself.
+    """Whether a law of all rows should be replaced by its factor ``core``, with the other rows as exceptions.
 
-    Among measured values it never is: one slip, such as a factor of ten, obeys an equation, too. Among integers, such
-    as the states of a program, of which the law is ``proven``, it is one if the values that it gives take ``STRONG``
-    bits more than the product is longer.
+    The law is then the product of the core and the equation of its exceptions. In measured data the core is preferred:
+    a slip, such as a factor of ten, obeys an equation, too. A law that is ``proven`` on integers, such as the states of
+    a program, stays if the values of the exceptions take more bits than the core saves, by ``STRONG`` at least.
     """
     if core.degree >= law.degree or not follows_from(law, core, X):
         return False

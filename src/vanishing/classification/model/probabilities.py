@@ -135,7 +135,9 @@ def calibrate(
 def calibrate_to(
     target: Float2D, decisions: Float2D, weights: Float1D | None = None, *, reach: float = _REACH
 ) -> Calibration:
-    """The calibration of decisions with the smallest cross-entropy to given probabilities, of the second class or all.
+    """Calibrate decisions to given probabilities by the smallest cross-entropy.
+
+    ``target`` has the probability of the second class, or one column for each of three or more classes.
 
     Examples
     --------

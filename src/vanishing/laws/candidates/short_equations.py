@@ -15,7 +15,8 @@ from ..rows.relation import LEFT_BY_ROUNDING, middle_spread
 __all__ = ["exponent_vectors", "nearest_exponents", "term_sets"]
 
 _CANDIDATES = 25_000  # equations of one kind that are compared; degrees and exponents are as large as that allows
-_LARGEST_EXPONENT, _LARGEST_DEGREE = 6, 3  # of power laws; of equations of three and four terms
+_LARGEST_EXPONENT = 6  # of a column in the power laws that are searched
+_LARGEST_DEGREE = 3  # of an equation with three or four terms
 _LARGEST_NEAREST = 8  # exponent that logarithms propose: these are few, so they may be larger than those of a search
 
 
@@ -38,7 +39,7 @@ def exponent_vectors(n: int) -> Int2D:
 
 
 def nearest_exponents(logs: Float2D) -> Int2D:
-    """Integer exponents near the direction in which logarithms vary least, those with the smallest maximum first.
+    """Exponents of power laws, rounded from the direction in which the logarithms vary least; small exponents first.
 
     Concentration on the nearest half of the rows improves the direction. Its multiples with small largest exponents
     are rounded.

@@ -73,7 +73,7 @@ def largest_passing(dof: int, n_rows: int) -> float:
 
 
 def unseen(dof: int, n_rows: int) -> float:
-    """The departure from a law, in deviations of its noise, that a test of so many rows sees half of the time.
+    """The departure from a law that the test detects with a power of one half, in deviations of the law's noise.
 
     A mean of size d in one of the whitened conditions adds ``n_rows d^2`` to ``J``, which chance alone brings to
     ``dof``.

@@ -118,7 +118,7 @@ class Relation:
         spread = middle_spread(self.Z)
         self.spread = np.where(spread > 0.0, spread, 1.0)
         self.level: Any = 0.0
-        self.shares: Any = 1.0  # of each value, that count as a deviation of multiplicative noise
+        self.shares: Any = 1.0  # deviation of multiplicative noise, as a share of each value
         if groups is not None:
             values, _ = self.values_and_slopes(self.Z)
             self.level = (np.bincount(groups, values) / np.bincount(groups))[groups]
