@@ -616,7 +616,14 @@ def blas_threads():
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
-FITS = [OAVI(psi=1e-3), L1SVC(), VanishingIdealClassifier(), VanishingIdealClassifierCV(), LawFinder()]
+FITS = [
+    OAVI(psi=1e-3),
+    L1SVC(),
+    VanishingIdealClassifier(),
+    VanishingIdealClassifierCV(),
+    LawFinder(),
+    VanishingIdealDetector(),
+]
 
 
 @pytest.mark.usefixtures("two_blas_threads")

@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks import (
-    all_or_nothing,
     check_choice,
     check_count,
     check_flag,
@@ -29,7 +28,7 @@ from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.protocol import Rows
 from ..rows.reading import finite_blocks, input_names, learn_columns, read_input
-from ..threads import one_blas_thread
+from ..threads import fitting, one_blas_thread
 from . import charts
 from .calibration import USUAL_RATE
 from .christoffel import Christoffel, Monomials
@@ -175,7 +174,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         self
         """
         self._check_parameters()
-        with all_or_nothing(self):
+        with fitting(self):
             if isinstance(X, Moments):
                 self._fit_moments(X, sample_weight)
             else:
@@ -204,11 +203,10 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
                 raise ValueError("The detector was fitted to moments, which hold no rows: update these, and fit anew.")
             return self.fit(X, sample_weight=sample_weight)
         self._check_parameters()
-        with one_blas_thread:
+        with fitting(self):
             batch = self._sums_of(read_input(self, X, sample_weight, reset=False))
-        if batch.n_missing:
-            warn_incomplete(batch.n_missing)
-        with all_or_nothing(self):
+            if batch.n_missing:
+                warn_incomplete(batch.n_missing)
             self._sums = add_sums(self._sums, batch)
             self._n_batches += 1
             self.n_samples_seen_ = self._sums.n_samples
